@@ -1,0 +1,1 @@
+"""Pure: facts in, findings out. Preconditions, validity of runs, comparability."""

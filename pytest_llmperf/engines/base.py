@@ -1,0 +1,71 @@
+"""The contract of an engine adapter: a command line, a ready rule, counter names, identity.
+
+An adapter never imports the engine. A new engine is one file with one class that satisfies ``Engine`` (checked by the
+contract suite in tests/contract/) and one line in the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.run import Acceptance
+from pytest_llmperf.model.suite import Arm
+
+CAUSES = ("memory", "port", "weights", "arguments", "missing", "crash", "stall", "network", "unknown")
+"""Why an engine failed; the closed list that ``Engine.classify`` chooses from."""
+
+
+class EngineOptions(BaseModel):
+    """Base of an adapter's options in a suite file: unknown keys are mistakes, values are frozen."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What to start: ``argv`` as a list (never a shell string), and variables beside the inherited environment."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """One kind of engine.
+
+    Attributes:
+        Options: what an arm of this engine may say beside the common keys.
+        Shape: what ``model:`` may say beside ``id``, ``path`` and ``weights``.
+    """
+
+    Options: ClassVar[type[EngineOptions]]
+    Shape: ClassVar[type[EngineOptions]]
+
+    def unavailable(self, arm: Arm) -> str | None:
+        """Why this engine cannot run here and what to do about it, or None. Starts nothing, imports nothing big."""
+
+    def prepare(self, arm: Arm) -> None:
+        """Make what the command needs (a model file); done once, before the start timeout begins."""
+
+    def command(self, arm: Arm, folder: Path) -> Command | None:
+        """The command to launch, or None when somebody else runs the server. ``folder`` is the server's own."""
+
+    def address(self, arm: Arm, folder: Path) -> str | None:
+        """Base URL of the server, or None while it has not said yet."""
+
+    def api_key_env(self, arm: Arm) -> str | None:
+        """Name of the environment variable that holds the API key, or None."""
+
+    def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
+        """Speculation between two scrapes, or None when the engine shows no such counters."""
+
+    def identity(self, arm: Arm) -> Mapping[str, str]:
+        """Facts that tell builds apart (``engine``, ``engine_version`` ...), read without the server."""
+
+    def classify(self, log: str) -> str | None:
+        """The cause (one of ``CAUSES``) that the log of a dead or failing server shows, or None."""

@@ -1,0 +1,103 @@
+"""Every error a user can meet, in one closed tree.
+
+::
+
+    LlmperfError            anything of ours
+    ├── SuiteError          a suite file that cannot be used; holds all its mistakes
+    ├── BaselineError       a baseline file that cannot be read or written
+    ├── UsageError          an option, fixture or CLI argument that makes no sense
+    ├── UnavailableError    hardware, engine or data that is not here: the case is skipped
+    └── EngineError         the engine or its traffic broke: the case FAILED
+        ├── StartError      it never became ready
+        ├── DeathError      it was ready and its process is gone
+        ├── StallError      no byte on any stream for the stall timeout
+        └── SanityError     it answered, and the answers are wrong
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class LlmperfError(Exception):
+    """Base of all errors raised by pytest-llmperf."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Mistake:
+    """One mistake in a file: where it is, which key, and what would be right."""
+
+    file: str
+    line: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: "
+        return f"{where}{self.path}: {self.message}" if self.path else f"{where}{self.message}"
+
+
+class SuiteError(LlmperfError):
+    """All mistakes of one suite file at once, in line order."""
+
+    def __init__(self, mistakes: list[Mistake]) -> None:
+        self.mistakes = sorted(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+class BaselineError(LlmperfError):
+    """A baseline file that cannot be read, or one that may not be written."""
+
+
+class UsageError(LlmperfError):
+    """An option, a marker, a fixture call or a CLI argument that cannot be obeyed."""
+
+
+class UnavailableError(LlmperfError):
+    """Something the case needs is not on this machine; the text says what and how to get it."""
+
+
+class EngineError(LlmperfError):
+    """The engine, or what it sent, is broken; no metric of the run may be judged.
+
+    Args:
+        message: what happened, in one line.
+        cause: a word from the closed list in ``engines.base.CAUSES`` ("port", "weights", "memory" ...).
+        evidence: the last lines of the engine's log, or the body of its answer.
+        log: the engine's whole log, where there is one.
+    """
+
+    def __init__(
+        self, message: str, *, cause: str = "unknown", evidence: str = "", log: Path | None = None
+    ) -> None:
+        self.message = message
+        self.cause = cause
+        self.evidence = evidence
+        self.log = log
+        super().__init__(message)
+
+    def describe(self) -> str:
+        """Message, cause, evidence and log path as the text of a test failure."""
+        lines = [f"{self.message} (cause: {self.cause})"]
+        if self.evidence:
+            lines += ["", *(f"  | {line}" for line in self.evidence.rstrip().splitlines())]
+        if self.log is not None:
+            lines += ["", f"engine log: {self.log}"]
+        return "\n".join(lines)
+
+
+class StartError(EngineError):
+    """The engine did not become ready within its start timeout, or exited before."""
+
+
+class DeathError(EngineError):
+    """The engine's process ended while it was needed."""
+
+
+class StallError(EngineError):
+    """No byte arrived on any stream for the stall timeout while requests were waiting."""
+
+
+class SanityError(EngineError):
+    """Requests failed, or answers had the wrong number of tokens."""

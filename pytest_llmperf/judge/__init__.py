@@ -1,0 +1,1 @@
+"""Pure: two measurements and gates in, verdicts out; deterministic, bit for bit."""

@@ -1,0 +1,1 @@
+"""A command in, a live process out, and nothing left of it afterwards."""

@@ -1,0 +1,1 @@
+"""Pure: a run's records in, one number per metric out."""

@@ -1,0 +1,60 @@
+"""A case: one arm under one workload and load, with the gates that judge it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.metric import GROUPS, Group
+from pytest_llmperf.model.suite import Arm, Load, Suite, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One cell of a suite; measured once for all its items."""
+
+    suite: Suite
+    arm: Arm
+    workload: Workload
+    load: Load
+    gates: tuple[Gate, ...]
+
+    @property
+    def id(self) -> str:
+        """``ARM/WORKLOAD``, or ``ARM/WORKLOAD/LOAD`` when the load has a name; stable when a matrix grows."""
+        parts = [self.arm.judged_as, self.workload.name]
+        return "/".join(parts if self.load.name is None else [*parts, self.load.name])
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that have a gate here, in the order of the items."""
+        gated = {gate.metric.group for gate in self.gates}
+        return tuple(group for group in GROUPS if group in gated)
+
+    @property
+    def references(self) -> tuple[Arm, ...]:
+        """The arms that gates compare with in the same session."""
+        wanted = {gate.reference for gate in self.gates if gate.reference is not None}
+        return tuple(arm for name, arm in self.suite.arms.items() if name in wanted)
+
+    def restricted_to(self, groups: frozenset[Group]) -> Case:
+        """The same case with only the gates of ``groups``."""
+        return replace(self, gates=tuple(gate for gate in self.gates if gate.metric.group in groups))
+
+
+def workload_digest(workload: Workload, load: Load) -> str:
+    """Identity of what is asked, without the seed: ``sha256:`` over the resolved workload and load definitions.
+
+    Names are left out: renaming a workload does not make results incomparable, changing a length does.
+    """
+    definition = {"workload": _without_name(asdict(workload)), "load": _without_name(asdict(load))}
+    text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def _without_name(definition: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in definition.items() if key != "name"}

@@ -1,0 +1,29 @@
+"""A measurement: one value per metric and run, with what the judge must know about where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One run's value of one metric.
+
+    ``session`` groups runs of one server start; ``order`` is the run's place in time among all runs of the case.
+    """
+
+    value: float
+    session: str
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Values by metric name. A metric that could not be computed is absent, never zero."""
+
+    samples: Mapping[str, tuple[Observation, ...]]
+
+    def of(self, metric: str) -> tuple[Observation, ...]:
+        """The observations of one metric, () when there are none."""
+        return self.samples.get(metric, ())

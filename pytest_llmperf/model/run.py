@@ -1,0 +1,89 @@
+"""A run: one repeat of a case's load against one running engine, with everything that is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.model.records import Records
+
+Role = Literal["candidate", "reference", "warmup", "confirmation"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFacts:
+    """How the client fared, over all its workers; from these it is decided whether it could keep up.
+
+    Attributes:
+        workers: number of worker processes.
+        lag_p50_ms: median of how late a worker's event loop woke up.
+        lag_p99_ms: its 99th percentile.
+        lag_max_ms: its maximum.
+        cpu_share: the busiest worker's CPU time over wall time.
+        schedule_lag_p99_ms: 99th percentile of sent minus scheduled; None in a closed loop.
+        max_in_flight: the largest number of requests in flight at once.
+    """
+
+    workers: int
+    lag_p50_ms: float
+    lag_p99_ms: float
+    lag_max_ms: float
+    cpu_share: float
+    schedule_lag_p99_ms: float | None
+    max_in_flight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """Counts of speculative decoding over the measured window.
+
+    Attributes:
+        steps: V, verify steps.
+        accepted: A, accepted draft tokens; the bonus token is not one.
+        drafted: T, drafted tokens.
+        per_position: accepted tokens by position in the draft, () where the engine does not say.
+        synthetic: True when the engine was told what to accept.
+    """
+
+    steps: int
+    accepted: int
+    drafted: int
+    per_position: tuple[int, ...] = ()
+    synthetic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One repeat.
+
+    Attributes:
+        id: unique, sorts by time; also the name of its folder.
+        session: one start of one server; runs of one session share its luck.
+        order: position among all measured runs of the case, for time trends.
+        started: UTC, ISO 8601.
+        window_ns: monotonic start (before the first send) and end (after the last stream).
+        acceptance: None when the engine has no counters of speculation.
+        environment: facts by key, of engine, machine and client; ``checks.comparability`` knows which key matters.
+        folder: where it is saved.
+    """
+
+    id: str
+    suite: str
+    case: str
+    arm: str
+    role: Role
+    session: str
+    order: int
+    started: str
+    seed: int
+    plan_digest: str
+    window_ns: tuple[int, int]
+    records: Records
+    client: ClientFacts
+    acceptance: Acceptance | None
+    environment: Mapping[str, str]
+    findings: tuple[Finding, ...] = ()
+    folder: Path | None = field(default=None, compare=False)

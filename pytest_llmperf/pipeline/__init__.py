@@ -1,0 +1,1 @@
+"""Case -> measurement -> verdicts: the one place where all parts meet."""

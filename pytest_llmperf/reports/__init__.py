@@ -1,0 +1,1 @@
+"""Case results in, text out; one writer writes."""

@@ -1,0 +1,1 @@
+"""Pure: numbers in, numbers out. Knows nothing of engines, metrics or cases."""

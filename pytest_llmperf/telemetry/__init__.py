@@ -1,0 +1,1 @@
+"""What the machine and the engine say about themselves while a run is measured."""

@@ -1,0 +1,1 @@
+"""Pure: workload + load + seed -> plan, the same bytes every time."""
