@@ -68,9 +68,7 @@ class EngineError(LlmperfError):
         log: the engine's whole log, where there is one.
     """
 
-    def __init__(
-        self, message: str, *, cause: str = "unknown", evidence: str = "", log: Path | None = None
-    ) -> None:
+    def __init__(self, message: str, *, cause: str = "unknown", evidence: str = "", log: Path | None = None) -> None:
         self.message = message
         self.cause = cause
         self.evidence = evidence

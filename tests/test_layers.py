@@ -11,15 +11,15 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "pytest_llmperf"
 
 # Top to bottom. An import only points to a lower row; members of one row never import each other.
-LAYERS = """
-__init__ plugin cli
-pipeline
-engines launchers load telemetry leases baseline reports suitefile
-judge
-checks workload metrics stats
-model registry
-errors clock
-""".split("\n")[1:-1]
+LAYERS = (
+    "__init__ plugin cli",
+    "pipeline",
+    "engines launchers load telemetry leases baseline reports suitefile",
+    "judge",
+    "checks workload metrics stats",
+    "model registry",
+    "errors clock",
+)
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row.split()}
 PURE = {"judge", "checks", "workload", "metrics", "stats", "model"}
 WORLD = {"asyncio", "subprocess", "socket", "time", "threading", "multiprocessing", "requests", "os"}
@@ -34,7 +34,7 @@ def home_of(path: Path) -> str:
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of every import in the file, also those inside functions; relative ones made absolute."""
+    """Line and dotted name of every import in the file, also those inside functions; relative made absolute."""
     package = ["pytest_llmperf", *path.relative_to(PACKAGE).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):

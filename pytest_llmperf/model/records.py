@@ -83,4 +83,4 @@ class Records:
     @property
     def ok(self) -> npt.NDArray[np.bool_]:
         """(n) True where the request succeeded."""
-        return self.outcome == Outcome.OK
+        return np.equal(self.outcome, Outcome.OK)
