@@ -1,1 +1,11 @@
-"""Pure: two measurements and gates in, verdicts out; deterministic, bit for bit."""
+"""The judge: a reference, a candidate and gates in, one verdict per gate out; pure and deterministic.
+
+Everything that compares is this one call; only where the reference comes from differs. A run is the unit: one value per
+metric and run, never a request. docs/verdicts.md explains the procedure and what is known of its error rates.
+"""
+
+from pytest_llmperf.judge.confirmation import confirm, unconfirmed
+from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
+from pytest_llmperf.judge.verdicts import judge, refuse, sequential, undecided
+
+__all__ = ["LOOKS", "SINGLE", "Look", "confirm", "judge", "refuse", "sequential", "unconfirmed", "undecided"]

@@ -62,4 +62,7 @@ class Gate:
         """A difference on the scale of judgement as people read it: a share, or in the unit, signed as measured."""
         if self.metric.scale == "absolute":
             return self.sign * difference
-        return math.expm1(self.sign * difference)
+        try:
+            return math.expm1(self.sign * difference)
+        except OverflowError:  # the end of an interval that excludes nothing
+            return math.inf

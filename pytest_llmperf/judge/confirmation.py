@@ -1,0 +1,42 @@
+"""A red is confirmed by a fresh start, or says that it was not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_llmperf.judge.words import size
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.verdict import Verdict, Word
+
+
+def confirm(verdict: Verdict, gate: Gate, reference_value: float, confirmation_value: float) -> Verdict:
+    """The verdict after the server was restarted, warmed up and measured once more.
+
+    REGRESSED stays when the fresh run alone is also worse than the floor, else it becomes INCONCLUSIVE with both
+    figures: a slow session is not a slow engine. Verdicts with another word are returned as they are.
+
+    Args:
+        verdict: of ``judge``.
+        gate: what was judged.
+        reference_value: the baseline's mean (``verdict.reference``), or the reference arm's run of the same extra pair.
+        confirmation_value: the fresh run's value, in the metric's unit.
+
+    Raises:
+        ValueError: a value that cannot be judged (zero, negative or not finite); such a red is ``unconfirmed``.
+    """
+    if verdict.word is not Word.REGRESSED:
+        return verdict
+    difference = gate.transform(confirmation_value) - gate.transform(reference_value)
+    change = gate.change(difference)
+    if difference > gate.floor:
+        return replace(verdict, confirmation=change)
+    first = "unknown" if verdict.change is None else size(gate, verdict.change, signed=True)
+    why = f"not confirmed: {first} before, {size(gate, change, signed=True)} after a fresh start"
+    return replace(verdict, word=Word.INCONCLUSIVE, confirmation=change, cause=why)
+
+
+def unconfirmed(verdict: Verdict, why: str = "no fresh start was possible") -> Verdict:
+    """A REGRESSED verdict that no fresh start confirmed, marked so; other words are returned as they are."""
+    if verdict.word is not Word.REGRESSED:
+        return verdict
+    return replace(verdict, cause=f"unconfirmed: {why}")

@@ -1,0 +1,28 @@
+"""Looks: after how many runs a verdict is tried, and how much error each try may spend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One try at a verdict.
+
+    Attributes:
+        runs: candidate runs, all looks together.
+        alpha: REGRESSED needs an adjusted p of "no worse" at or below this.
+        beta: PASSED needs a p of "worse by the margin or more" at or below this.
+    """
+
+    runs: int
+    alpha: float
+    beta: float
+
+
+LOOKS = (Look(1, 0.01, 0.05), Look(3, 0.02, 0.05), Look(5, 0.04, 0.05))
+"""Tries of a repeated measurement. By the union bound a healthy family is red with at most the sum of the alphas, 7 %,
+and a loss of the margin is PASSED with at most the sum of the betas, 15 %; docs/verdicts.md has what was seen."""
+
+SINGLE = Look(1, 0.05, 0.05)
+"""One try at whatever number of runs there is."""

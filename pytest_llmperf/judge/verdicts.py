@@ -1,0 +1,201 @@
+"""One verdict per gate, by the procedure that fits its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pytest_llmperf.judge import exact, interleaved, stored, words
+from pytest_llmperf.judge.evidence import Evidence
+from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
+from pytest_llmperf.judge.samples import blank, by_session, fault, first_runs, gap, runs_of
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.measurement import Measurement, Observation
+from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.stats.multiplicity import benjamini_hochberg
+from pytest_llmperf.stats.variance import mean
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A gate between evidence and word, which has to wait for the p-values of its family."""
+
+    verdict: Verdict
+    evidence: Evidence
+    reference: list[list[float]]
+    candidate: list[list[float]]
+
+
+def judge(
+    reference: Measurement,
+    candidate: Measurement,
+    gates: Sequence[Gate],
+    *,
+    look: Look = SINGLE,
+    family: int = 1,
+) -> list[Verdict]:
+    """One verdict per gate, in the order of ``gates``; same input, same output, bit for bit.
+
+    A gate without a reference arm is tested against the stored baseline: p-values adjusted by Benjamini-Hochberg over
+    the case's gates, times ``family``. A gate with one is tested on its own, by least squares with a time trend.
+    A gate with ``cv`` 0 is compared exactly.
+
+    Args:
+        reference: of the baseline, or of the arm that the gates name.
+        candidate: all runs so far.
+        gates: of one case.
+        look: how much error this try may spend; gates against an arm and exact ones have no looks.
+        family: C, the number of gated cases that are judged together.
+
+    Raises:
+        ValueError: ``family`` below 1, or runs of a candidate and its reference arm without one order in time.
+    """
+    if family < 1:
+        raise ValueError(f"family = {family}: the case that is judged is one of them")
+    opened = [_open(reference, candidate, gate) for gate in gates]
+    # Gates of the family without a value keep their place as p = 1: one that is missing makes no other one redder.
+    members = _with_looks(gates)
+    worse = _adjusted([_p(opened[index], "worse") for index in members], family)
+    better = _adjusted([_p(opened[index], "better") for index in members], family)
+    adjusted = dict(zip(members, zip(worse, better, strict=True), strict=True))
+    verdicts = []
+    for index, (gate, state) in enumerate(zip(gates, opened, strict=True)):
+        if isinstance(state, Verdict):
+            verdicts.append(state)
+        elif index in adjusted:
+            verdicts.append(_close(gate, state, look, *adjusted[index]))
+        else:
+            verdicts.append(_close(gate, state, SINGLE, state.evidence.p_worse, state.evidence.p_better))
+    return verdicts
+
+
+def sequential(
+    reference: Measurement,
+    candidate: Measurement,
+    gates: Sequence[Gate],
+    *,
+    looks: Sequence[Look] = LOOKS,
+    family: int = 1,
+) -> list[Verdict]:
+    """The verdicts after the runs so far, each gate with the word of the first look that decided it.
+
+    Each look sees the first ``look.runs`` runs; runs beyond the last complete look wait for the next one. So a saved
+    measurement gives the verdict again that it had. Gates without looks (against an arm, or exact) are judged on all.
+    """
+    verdicts = judge(reference, candidate, gates, family=family)
+    waiting = _with_looks(gates)
+    runs = len(runs_of(candidate))
+    for look in looks:
+        if look is not looks[0] and look.runs > runs:
+            break
+        now = judge(reference, first_runs(candidate, look.runs), gates, look=look, family=family)
+        for index in waiting:
+            verdicts[index] = now[index]
+        waiting = [index for index in waiting if now[index].word is Word.INCONCLUSIVE]
+    return verdicts
+
+
+def undecided(verdicts: Sequence[Verdict]) -> bool:
+    """True when the next look could decide a gate: one tested against a baseline is INCONCLUSIVE.
+
+    Gates against an arm have a fixed number of runs, since going on while undecided costs error; exact counts have no
+    noise that more runs would lessen; a verdict that a fresh start did not confirm is final.
+    """
+    return any(
+        verdict.word is Word.INCONCLUSIVE
+        and verdict.against == "baseline"
+        and verdict.p_pass is not None
+        and verdict.confirmation is None
+        for verdict in verdicts
+    )
+
+
+def refuse(gates: Sequence[Gate], why: str) -> list[Verdict]:
+    """NO BASELINE for every gate, with the reason: there is none, or it is not comparable."""
+    return [replace(blank(gate, (), (), Word.NO_BASELINE), cause=why) for gate in gates]
+
+
+def _with_looks(gates: Sequence[Gate]) -> list[int]:
+    """Indices of the gates that are tested against a baseline: one family, and more runs can help them."""
+    return [index for index, gate in enumerate(gates) if gate.reference is None and gate.cv != 0]
+
+
+def _open(reference: Measurement, candidate: Measurement, gate: Gate) -> Verdict | _Compared:
+    """The verdict where no p-value is needed for it, else the evidence."""
+    there, here = reference.of(gate.metric.name), candidate.of(gate.metric.name)
+    unusable = _unusable(gate, there, here, gap(candidate, gate))
+    if unusable is not None:
+        return unusable
+    verdict = blank(gate, there, here, Word.INCONCLUSIVE)
+    groups, fresh = by_session(there, gate), by_session(here, gate)
+    if gate.cv == 0:
+        return _exact(gate, verdict, groups, fresh)
+    if gate.reference is None:
+        return _Compared(verdict, stored.compare(gate, groups, fresh), groups, fresh)
+    runs = len(there) + len(here)
+    if runs < interleaved.FEWEST_RUNS:
+        return replace(verdict, cause=f"too few runs: {runs} of at least {interleaved.FEWEST_RUNS}")
+    return _Compared(verdict, interleaved.compare(gate, there, here), groups, fresh)
+
+
+def _unusable(gate: Gate, there: Sequence[Observation], here: Sequence[Observation], missing: str) -> Verdict | None:
+    """INVALID or NO BASELINE where the values of a side cannot be judged."""
+    name = gate.metric.name
+    problem = fault(here, gate) or missing
+    if problem:
+        return replace(blank(gate, there, here, Word.INVALID), cause=f"{name}: {problem}")
+    if not there and gate.reference is None:
+        return replace(blank(gate, there, here, Word.NO_BASELINE), cause=f"the baseline has no {name}")
+    problem = fault(there, gate)
+    if problem:
+        side = f"reference {gate.reference!r}" if gate.reference else "baseline"
+        return replace(blank(gate, there, here, Word.INVALID), cause=f"{name} of the {side}: {problem}")
+    return None
+
+
+def _exact(gate: Gate, verdict: Verdict, reference: list[list[float]], candidate: list[list[float]]) -> Verdict:
+    there = [value for group in reference for value in group]
+    here = [value for group in candidate for value in group]
+    word, why = exact.decide(gate, there, here)
+    change = gate.change(mean(here) - mean(there))
+    smallest = words.visible_loss(gate, gate.floor)
+    return replace(verdict, word=word, cause=why, change=change, interval=(change, change), smallest_visible=smallest)
+
+
+def _close(gate: Gate, compared: _Compared, look: Look, p_worse: float, p_better: float) -> Verdict:
+    """The verdict from evidence and adjusted p-values."""
+    evidence = compared.evidence
+    word = words.decide(gate, evidence, look, p_worse, p_better)
+    return replace(
+        compared.verdict,
+        word=word,
+        change=gate.change(evidence.difference),
+        interval=evidence.interval(gate),
+        p_fail=p_worse,
+        p_pass=evidence.p_loss(gate.delta),
+        smallest_visible=words.visible_loss(gate, evidence.visible),
+        cause=_cause(gate, compared) if word is Word.INCONCLUSIVE else "",
+    )
+
+
+def _cause(gate: Gate, compared: _Compared) -> str:
+    sessions = compared.verdict.reference_sessions
+    if gate.reference is not None or sessions >= stored.ENOUGH_SESSIONS:
+        return words.cause(gate, compared.evidence)
+    return words.cause(
+        gate,
+        compared.evidence,
+        with_enough_sessions=stored.visible_with_enough_sessions(gate, compared.reference, compared.candidate),
+        sessions=f"{sessions} of {stored.ENOUGH_SESSIONS} sessions",
+    )
+
+
+def _p(state: Verdict | _Compared, side: str) -> float:
+    if isinstance(state, Verdict):
+        return 1.0
+    return state.evidence.p_worse if side == "worse" else state.evidence.p_better
+
+
+def _adjusted(p: Sequence[float], family: int) -> list[float]:
+    """Benjamini-Hochberg within the case, times the number of cases, at most 1."""
+    return [min(1.0, family * q) for q in benjamini_hochberg(p)]
