@@ -1,0 +1,3 @@
+"""For the project's own tests: pytest's tester of plugins."""
+
+pytest_plugins = ["pytester"]
