@@ -1,1 +1,22 @@
-"""The store of accepted results: canonical text that diffs well, and never a silent change."""
+"""Stored baselines: canonical text that diffs well, read strictly, written atomically, moved only with a reason."""
+
+from pytest_llmperf.baseline.acceptance import Mode, accept, may_write
+from pytest_llmperf.baseline.baseline import Accepted, Baseline
+from pytest_llmperf.baseline.reader import parse
+from pytest_llmperf.baseline.reference import Reference, reference, split
+from pytest_llmperf.baseline.store import Store
+from pytest_llmperf.baseline.writer import render
+
+__all__ = [
+    "Accepted",
+    "Baseline",
+    "Mode",
+    "Reference",
+    "Store",
+    "accept",
+    "may_write",
+    "parse",
+    "reference",
+    "render",
+    "split",
+]

@@ -1,0 +1,69 @@
+"""The baselines of one case as one reference, and one set of accepted values as the files it belongs into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pytest_llmperf.baseline.baseline import Baseline
+from pytest_llmperf.checks.comparability import ANY_HARDWARE, MACHINE, TIMING_ONLY, refusals
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.measurement import Measurement, Observation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """What a candidate may be compared with.
+
+    Attributes:
+        measurement: the metrics of every baseline that is comparable.
+        refused: metric -> why its baseline is not; such a metric is NO BASELINE.
+        environment: facts of the comparable baselines, for ``checks.comparability.changed``.
+    """
+
+    measurement: Measurement
+    refused: Mapping[str, str]
+    environment: Mapping[str, str]
+
+
+def reference(baselines: Iterable[Baseline], facts: Mapping[str, str]) -> Reference:
+    """The baselines of one case (``Store.read_case``) as one reference for a candidate with these facts.
+
+    Where two files have the same metric, the first one that is comparable is used: the machine's own before ``any``.
+    """
+    samples: dict[str, tuple[Observation, ...]] = {}
+    refused: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    for baseline in baselines:
+        reasons = refusals(baseline.facts, facts)
+        if reasons:
+            why = f"the baseline is not comparable: {'; '.join(reasons)}"
+            refused |= {name: why for name in baseline.metrics if name not in refused}
+            continue
+        samples = {**baseline.measurement().samples, **samples}
+        environment = {**baseline.environment, **environment}
+    usable = {name: why for name, why in refused.items() if name not in samples}
+    return Reference(measurement=Measurement(samples), refused=usable, environment=environment)
+
+
+def split(baseline: Baseline, machine: str, *, any_hardware: bool) -> dict[str, Baseline]:
+    """Hardware slug -> the part of a baseline that is stored under it.
+
+    All under ``machine``, but for a case that runs on any hardware: there counts, which no machine moves, go under
+    ``any``, without the facts of machine and client.
+    """
+    if not any_hardware:
+        return {machine: baseline}
+    counts = _only(baseline, lambda name: not METRICS[name].timing)
+    counts = replace(
+        counts,
+        refuse_unless={key: value for key, value in counts.refuse_unless.items() if key not in TIMING_ONLY}
+        | {"hardware": ANY_HARDWARE},
+        environment={key: value for key, value in counts.environment.items() if key not in MACHINE},
+    )
+    parts = {machine: _only(baseline, lambda name: METRICS[name].timing), ANY_HARDWARE: counts}
+    return {slug: part for slug, part in parts.items() if part.metrics}
+
+
+def _only(baseline: Baseline, wanted: Callable[[str], bool]) -> Baseline:
+    return replace(baseline, metrics={name: groups for name, groups in baseline.metrics.items() if wanted(name)})

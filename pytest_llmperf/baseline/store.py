@@ -1,0 +1,88 @@
+"""The store: a folder of baseline files, ``<hardware>/<suite>/<case>.yaml``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pytest_llmperf.baseline.baseline import Baseline
+from pytest_llmperf.baseline.reader import parse
+from pytest_llmperf.baseline.reference import split
+from pytest_llmperf.baseline.writer import render
+from pytest_llmperf.checks.comparability import ANY_HARDWARE
+from pytest_llmperf.errors import BaselineError
+
+
+class Store:
+    """Baselines under one root.
+
+    A case that runs on any hardware has two files: its counts under ``any``, its timings under the machine's slug.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, hardware_slug: str, suite: str, case_id: str) -> Path:
+        """Where a baseline is kept; the slashes of a case id become folders.
+
+        Raises:
+            BaselineError: a part that is empty or would leave the store.
+        """
+        parts = [hardware_slug, *suite.split("/"), *case_id.split("/")]
+        if any(part in {"", ".", ".."} for part in parts):
+            raise BaselineError(f"{'/'.join(parts)}: not a place in the store {self.root}")
+        return self.root.joinpath(*parts[:-1], parts[-1] + ".yaml")
+
+    def read(self, hardware_slug: str, suite: str, case_id: str) -> Baseline | None:
+        """The baseline, or None when there is none.
+
+        Raises:
+            BaselineError: the file cannot be read, holds a mistake, or belongs to another case.
+        """
+        path = self.path(hardware_slug, suite, case_id)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise BaselineError(f"{path}: cannot be read: {error}") from error
+        baseline = parse(text, str(path))
+        if baseline.case != case_id:
+            raise BaselineError(
+                f"{path}: is the baseline of {baseline.case!r}, not of {case_id!r}; was it renamed by hand?"
+            )
+        return baseline
+
+    def read_case(self, machine: str, suite: str, case_id: str, *, any_hardware: bool) -> list[Baseline]:
+        """The baselines that a case has on this machine: its own and, if it runs on any hardware, those counts."""
+        slugs = (machine, ANY_HARDWARE) if any_hardware else (machine,)
+        found = [self.read(slug, suite, case_id) for slug in slugs]
+        return [baseline for baseline in found if baseline is not None]
+
+    def write(self, path: Path, baseline: Baseline) -> None:
+        """Replace the file, or leave it as it was: a reader never sees half of one.
+
+        Raises:
+            BaselineError: the folder cannot be written.
+        """
+        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_text(render(baseline, self._named(path)), encoding="utf-8")
+            draft.replace(path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise BaselineError(f"{path}: cannot be written: {error}") from error
+
+    def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:
+        """Write a case's baseline to the file or the two files it belongs into; returns them."""
+        paths = []
+        for slug, part in split(baseline, machine, any_hardware=any_hardware).items():
+            path = self.path(slug, suite, baseline.case)
+            self.write(path, part)
+            paths.append(path)
+        return paths
+
+    def _named(self, path: Path) -> str:
+        """The path as the header shows it: from the store's own folder, so that no machine's paths are stored."""
+        return path.relative_to(self.root.parent).as_posix() if path.is_relative_to(self.root.parent) else path.name

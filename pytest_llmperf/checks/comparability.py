@@ -1,0 +1,60 @@
+"""Whether a candidate may be compared with a baseline, and which differences a reader must see.
+
+Facts are strings by key, as in ``Run.environment``. Three lists decide: a difference in ``REFUSE`` forbids the
+comparison (NO BASELINE), one in ``COMPARE`` is what a test is often for and is shown beside the verdict, anything else
+is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ANY_HARDWARE = "any"
+"""Hardware of a baseline of counts, which no machine moves."""
+
+REFUSE: Mapping[str, str] = {
+    "hardware": "hardware class, as in baseline paths (8x-nvidia-h200)",
+    "workload": "digest of what is asked, without the seed",
+    "weights": "real, dummy or synthetic",
+    "acceptance": "of speculative decoding: natural, synthetic or none",
+    "client": "kind of load generator",
+    "client_placement": "where its processes run beside the engine (pinned, shared, remote)",
+}
+"""Facts that must be equal, with what each says."""
+
+TIMING_ONLY = ("client", "client_placement")
+"""Facts of ``REFUSE`` that can move a time but not a count."""
+
+ENGINE = ("engine", "engine_version", "image", "model", "model_revision", "model_digest", "args", "options", "env")
+MACHINE = ("node", "gpu", "driver", "cuda")
+COMPARE = (*ENGINE, *MACHINE)
+"""Facts that are stored with a baseline and shown when they differ, in the order in which they are shown."""
+
+
+def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> list[str]:
+    """Why the candidate may not be compared: one text per fact of ``REFUSE`` that the baseline states otherwise.
+
+    A fact that the baseline does not state does not matter to it (``TIMING_ONLY`` facts of counts); one that only the
+    candidate lacks is unknown, and so not equal.
+    """
+    reasons = []
+    for key in REFUSE:
+        wanted, found = baseline_facts.get(key), facts.get(key, "unknown")
+        if wanted is None or wanted == found or (key == "hardware" and wanted == ANY_HARDWARE):
+            continue
+        reasons.append(f"{key}: baseline {_short(wanted)}, here {_short(found)}")
+    return reasons
+
+
+def changed(reference: Mapping[str, str], candidate: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """Facts of ``COMPARE`` that both sides state otherwise: key -> (reference, candidate), in the order of the list."""
+    return {
+        key: (reference[key], candidate[key])
+        for key in COMPARE
+        if key in reference and key in candidate and reference[key] != candidate[key]
+    }
+
+
+def _short(value: str) -> str:
+    """A digest as people compare it; anything else as it is."""
+    return f"{value[:19]}…" if value.startswith("sha256:") and len(value) > 20 else value  # noqa: PLR2004
