@@ -7,6 +7,7 @@
     ├── BaselineError       a baseline file that cannot be read or written
     ├── UsageError          an option, fixture or CLI argument that makes no sense
     ├── UnavailableError    hardware, engine or data that is not here: the case is skipped
+    ├── ClientError         the load client itself broke: nothing is known about the engine
     └── EngineError         the engine or its traffic broke: the case FAILED
         ├── StartError      it never became ready
         ├── DeathError      it was ready and its process is gone
@@ -26,15 +27,19 @@ class LlmperfError(Exception):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Mistake:
-    """One mistake in a file: where it is, which key, and what would be right."""
+    """One mistake in a file: where it is, which key, and what would be right.
+
+    ``override`` is the ``KEY=VALUE`` of ``--llmperf-set`` that put the value there; it stands in for the line.
+    """
 
     file: str
     line: int
     path: str
     message: str
+    override: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}: "
+        where = f"{self.file}: --llmperf-set {self.override}: " if self.override else f"{self.file}:{self.line}: "
         return f"{where}{self.path}: {self.message}" if self.path else f"{where}{self.message}"
 
 
@@ -56,6 +61,10 @@ class UsageError(LlmperfError):
 
 class UnavailableError(LlmperfError):
     """Something the case needs is not on this machine; the text says what and how to get it."""
+
+
+class ClientError(LlmperfError):
+    """A worker of the load client crashed or fell silent; the run says nothing about the engine."""
 
 
 class EngineError(LlmperfError):

@@ -13,8 +13,8 @@ from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.counters import Counters
-from pytest_llmperf.model.run import Acceptance
 from pytest_llmperf.model.suite import Arm
 
 CAUSES = ("memory", "port", "weights", "arguments", "missing", "crash", "stall", "network", "unknown")
@@ -25,6 +25,9 @@ class EngineOptions(BaseModel):
     """Base of an adapter's options in a suite file: unknown keys are mistakes, values are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    VARIABLE_FIELDS: ClassVar[frozenset[str]] = frozenset()
+    """The options that may hold ``${VAR}``: what differs from machine to machine (a URL, an image, a path)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ class Gate:
         cv: declared between-run variation (same scale as ``margin``), or None for the metric's class prior.
             0 declares an exact count: one baseline session decides, and the floor is a tenth of the margin.
         line: where the suite file asks for it.
+        only_arms: the arms that it judges, () for all; a variant counts as the arm that it is a variant of, too.
+        only_workloads: the workloads that it judges, () for all.
     """
 
     metric: Metric
@@ -26,6 +28,8 @@ class Gate:
     reference: str | None = None
     cv: float | None = None
     line: int = 0
+    only_arms: tuple[str, ...] = ()
+    only_workloads: tuple[str, ...] = ()
 
     @property
     def sign(self) -> int:

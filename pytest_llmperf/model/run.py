@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from pytest_llmperf.model.acceptance import Acceptance as Acceptance  # noqa: PLC0414 (part of what a run says)
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.records import Records
 
@@ -19,7 +20,8 @@ class ClientFacts:
 
     Attributes:
         workers: number of worker processes.
-        lag_p50_ms: median of how late a worker's event loop woke up.
+        lag_mean_ms: mean of how late a worker's event loop woke up.
+        lag_p50_ms: its median.
         lag_p99_ms: its 99th percentile.
         lag_max_ms: its maximum.
         cpu_share: the busiest worker's CPU time over wall time.
@@ -28,31 +30,13 @@ class ClientFacts:
     """
 
     workers: int
+    lag_mean_ms: float
     lag_p50_ms: float
     lag_p99_ms: float
     lag_max_ms: float
     cpu_share: float
     schedule_lag_p99_ms: float | None
     max_in_flight: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Acceptance:
-    """Counts of speculative decoding over the measured window.
-
-    Attributes:
-        steps: V, verify steps.
-        accepted: A, accepted draft tokens; the bonus token is not one.
-        drafted: T, drafted tokens.
-        per_position: accepted tokens by position in the draft, () where the engine does not say.
-        synthetic: True when the engine was told what to accept.
-    """
-
-    steps: int
-    accepted: int
-    drafted: int
-    per_position: tuple[int, ...] = ()
-    synthetic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

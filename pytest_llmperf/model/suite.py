@@ -35,6 +35,7 @@ class Arm:
         env: environment variables of the engine's process, beside the inherited ones.
         variant_of: the arm whose case ids and baselines this one is judged by, or None.
         default: False for arms that run only when named.
+        only: names of the workloads that it runs under, () for all.
     """
 
     name: str
@@ -47,11 +48,16 @@ class Arm:
     variant_of: str | None = None
     default: bool = True
     start_timeout_s: float = 600.0
+    only: tuple[str, ...] = ()
 
     @property
     def judged_as(self) -> str:
         """The arm name in case ids and baselines."""
         return self.variant_of or self.name
+
+    def runs(self, workload: str) -> bool:
+        """Whether the suite runs this arm under a workload."""
+        return not self.only or workload in self.only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +111,13 @@ class Hardware:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """One suite file."""
+    """One suite file.
+
+    Attributes:
+        workloads: by name, after ``matrix`` is multiplied out.
+        loads: what each workload runs under, by workload name.
+        overrides: those given on the command line that applied here, KEY -> VALUE as text.
+    """
 
     name: str
     why: str
@@ -117,3 +129,5 @@ class Suite:
     warmup: Warmup
     stall_timeout_s: float
     request_timeout_s: float
+    loads: Mapping[str, tuple[Load, ...]] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,63 @@
+"""Expansion: a suite into its cases, and which names and overrides of the command line mean something in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pytest_llmperf.errors import UsageError
+from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.suite import Arm, Suite, Workload
+from pytest_llmperf.registry import did_you_mean
+
+
+def expand(suite: Suite, *, engines: Sequence[str] = ()) -> list[Case]:
+    """The cases of the arms named in ``engines``, or of all arms with ``default: true``; arm after arm.
+
+    Raises:
+        UsageError: a name that is no arm of this suite (ask ``knows`` first where there are several suites), or two
+            arms that are judged under the same case ids.
+    """
+    return [case for arm in _selected(suite, engines) for case in _cases(suite, arm)]
+
+
+def knows(suite: Suite, name: str) -> bool:
+    """Whether ``--llmperf-engine name`` means an arm of this suite."""
+    return name in suite.arms
+
+
+def ungated(suite: Suite, arm: Arm) -> list[str]:
+    """The ids, without load, of an arm's cases that no gate judges."""
+    names = (name for name, workload in suite.workloads.items() if arm.runs(name) and not _gates(suite, arm, workload))
+    return [f"{arm.judged_as}/{name}" for name in names]
+
+
+def _cases(suite: Suite, arm: Arm) -> Iterator[Case]:
+    for name, workload in suite.workloads.items():
+        if arm.runs(name):
+            gates = _gates(suite, arm, workload)
+            for load in suite.loads[name]:
+                yield Case(suite=suite, arm=arm, workload=workload, load=load, gates=gates)
+
+
+def _gates(suite: Suite, arm: Arm, workload: Workload) -> tuple[Gate, ...]:
+    names = {arm.name, arm.judged_as}
+    return tuple(
+        gate
+        for gate in suite.gates
+        if (not gate.only_arms or not names.isdisjoint(gate.only_arms))
+        and (not gate.only_workloads or workload.name in gate.only_workloads)
+    )
+
+
+def _selected(suite: Suite, engines: Sequence[str]) -> list[Arm]:
+    for name in engines:
+        if not knows(suite, name):
+            raise UsageError(f"--llmperf-engine: {name!r} is no arm of {suite.name}{did_you_mean(name, suite.arms)}")
+    wanted = [arm for arm in suite.arms.values() if (arm.name in engines if engines else arm.default)]
+    judged: dict[str, str] = {}
+    for arm in wanted:
+        if judged.setdefault(arm.judged_as, arm.name) != arm.name:
+            raise UsageError(f"--llmperf-engine: {judged[arm.judged_as]!r} and {arm.name!r} of {suite.name} are both "
+                             f"judged as {arm.judged_as!r}; run them one after the other")  # fmt: skip
+    return wanted

@@ -1,0 +1,90 @@
+"""Gates: a metric of the table, a margin on its scale, a reference, and where it holds."""
+
+from __future__ import annotations
+
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.metric import Metric
+from pytest_llmperf.registry import did_you_mean
+from pytest_llmperf.suitefile.document import KeyPath
+from pytest_llmperf.suitefile.draft import Draft
+from pytest_llmperf.suitefile.keys import GateKeys, SuiteKeys
+from pytest_llmperf.suitefile.quantity import Quantity
+from pytest_llmperf.suitefile.workloads import Workloads
+
+
+def resolve_gates(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> tuple[Gate, ...]:
+    """All gates in the order of the file."""
+    entries = keys.gates or {}
+    if not entries and not draft.names("gates") and not draft.is_excused(("gates",)):
+        draft.report(("gates",), "a suite needs 'gates' with at least one metric")
+    gates = []
+    for name, entry in entries.items():
+        metric = METRICS.get(name)
+        if metric is None:
+            draft.report(("gates", name), f"unknown metric{did_you_mean(name, METRICS)}")
+        else:
+            gates.append(_gate(draft, metric, entry, keys, workloads))
+    return tuple(gates)
+
+
+def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, workloads: Workloads) -> Gate:
+    path: KeyPath = ("gates", metric.name)
+    margin = metric.margin if entry.margin is None else _margin(draft, (*path, "margin"), metric, entry.margin)
+    cv = None if entry.cv is None else _on_scale(draft, (*path, "cv"), metric, entry.cv)
+    if entry.reference is not None:
+        _check_reference(draft, (*path, "reference"), entry.reference, keys)
+    arms = [name for name in entry.only or () if name in draft.names("engines")]
+    _check_only(draft, (*path, "only"), entry.only or [], workloads)
+    others = [name for name in entry.only or () if name not in arms]
+    return Gate(
+        metric=metric,
+        margin=margin,
+        reference=entry.reference,
+        cv=cv,
+        line=draft.line(path),
+        only_arms=tuple(arms),
+        only_workloads=tuple(dict.fromkeys(full for name in others for full in workloads.families.get(name, ()))),
+    )
+
+
+def _margin(draft: Draft, path: KeyPath, metric: Metric, margin: Quantity) -> float:
+    value = _on_scale(draft, path, metric, margin)
+    if value == 0:
+        draft.report(path, f"{margin} must be more than nothing: no measurement can show a loss of zero")
+    return value
+
+
+def _on_scale(draft: Draft, path: KeyPath, metric: Metric, written: Quantity) -> float:
+    """A share for ratio metrics, the number in the metric's unit for absolute ones."""
+    if metric.scale == "ratio":
+        if written.share >= 1:
+            hint = f"; did you mean {written}%?" if 1 <= written.value < 100 and not written.percent else ""  # noqa: PLR2004
+            draft.report(path, f"{written} must be a share below 1 or a percentage below 100%{hint}")
+        return written.share
+    if written.percent:
+        unit = f" in {metric.unit}" if metric.unit else ""
+        draft.report(path, f"{written}: {metric.name} is judged by its absolute difference; "
+                     f"write a number{unit}, such as {metric.margin:g}")  # fmt: skip
+    return written.value
+
+
+def _check_reference(draft: Draft, path: KeyPath, name: str, keys: SuiteKeys) -> None:
+    arms = keys.engines or {}
+    if name not in draft.names("engines"):
+        if not draft.is_excused(("engines",)):
+            draft.report(path, f"unknown arm {name!r}{did_you_mean(name, arms)}")
+    elif name in arms and arms[name].variant_of is not None:
+        draft.report(
+            path, f"{name!r} is a variant; compare with an arm that is none, such as {arms[name].variant_of!r}"
+        )
+
+
+def _check_only(draft: Draft, path: KeyPath, names: list[str], workloads: Workloads) -> None:
+    arms = set(draft.names("engines"))
+    cases = {*workloads.families, *draft.names("workloads")}
+    for place, name in enumerate(names):
+        if name in arms and name in cases:
+            draft.report((*path, place), f"{name!r} is both an arm and a workload; rename one of them")
+        elif name not in arms | cases and not (draft.is_excused(("engines",)) or draft.is_excused(("workloads",))):
+            draft.report((*path, place), f"unknown arm or workload {name!r}{did_you_mean(name, arms | cases)}")

@@ -1,0 +1,174 @@
+"""The keys of a suite file: which there are, what type each has, and what each means to people.
+
+Everything is optional here because ``extends`` and ``matrix`` may supply it; what is missing in the end is found where
+arms, workloads and gates are resolved. The descriptions go into the JSON Schema that editors show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from pytest_llmperf.suitefile.quantity import DURATION, PERCENTAGE, Quantity, quantity, seconds
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""Names become parts of test ids and of file names."""
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0)]
+Names = Annotated[list[Text], Field(min_length=1)]
+Seconds = Annotated[float, PlainValidator(seconds), WithJsonSchema({"type": "string", "pattern": DURATION})]
+Margin = Annotated[
+    Quantity,
+    PlainValidator(quantity),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": PERCENTAGE}]}),
+]
+
+
+def _about(text: str) -> Any:
+    return Field(default=None, description=text)
+
+
+class Keys(BaseModel):
+    """Base of all mappings in a suite file: unknown keys are mistakes, no value is converted silently."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        defer_build=True,  # only SuiteKeys validates; building each of its parts too would double the import time
+    )
+
+
+class ModelKeys(Keys):
+    """``model:`` of a suite or an arm; further keys belong to the engine's adapter."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: Text | None = _about("Name of the model, as sent in requests.")
+    path: Text | None = _about("Where the weights are; may hold ${VAR}.")
+    weights: Literal["real", "dummy", "synthetic"] | None = _about("Which weights are loaded; default real.")
+
+
+class HardwareKeys(Keys):
+    """``hardware:`` as a mapping."""
+
+    gpu: Text | None = _about("A part of the GPU's name, such as H200.")
+    count: Count | None = _about("How many of them; default 1.")
+
+
+class ArmKeys(Keys):
+    """One entry of ``engines:``; further keys belong to the engine's adapter."""
+
+    model_config = ConfigDict(extra="allow")
+
+    engine: Text | None = _about("Which engine: a name of the engine registry.")
+    extends: Text | None = _about("Another arm whose keys this one inherits, except default and variant_of.")
+    variant_of: Text | None = _about("The arm whose case ids and baselines this one is judged by.")
+    default: bool | None = _about("false: runs only when named by --llmperf-engine; default true.")
+    model: ModelKeys | None = _about("Changes to the suite's model.")
+    args: list[str] | None = _about("Command line arguments, added to those of the adapter.")
+    more_args: list[str] | None = Field(default=None, alias="args+", description="Added to the inherited args.")
+    env: dict[str, str] | None = _about("Environment variables of the engine; merged over inherited ones.")
+    start_timeout: Seconds | None = _about("How long the engine may take until it is ready; default 10m.")
+    only: Names | None = _about("Run this arm under these workloads only.")
+
+
+class LoadKeys(Keys):
+    """A load: exactly one of these."""
+
+    concurrency: Count | None = _about("Closed loop: this many requests in flight, the next starts when one ends.")
+    request_rate: Rate | None = _about("Open loop: Poisson arrivals, this many per second.")
+    burst: Literal[True] | None = _about("Everything at once.")
+
+
+class WorkloadKeys(LoadKeys):
+    """One entry of ``workloads:``; may hold a load of its own."""
+
+    kind: Literal["words"] | None = _about("How prompts are made.")
+    extends: Text | None = _about("Another workload whose keys this one inherits.")
+    requests: Count | None = _about("Requests per run.")
+    input_tokens: Count | None = _about("Length of each prompt (ISL).")
+    output_tokens: Count | None = _about("Tokens asked for per request (OSL).")
+    output: Literal["exact", "natural"] | None = _about("exact (default): a request that ends short is failed.")
+    api: Literal["completions", "chat"] | None = _about("Which OpenAI API is called; default completions.")
+    temperature: Annotated[float, Field(ge=0)] | None = _about("Sampling temperature; default 0.")
+
+
+class MatrixKeys(Keys):
+    """``matrix:``: every value makes a case; each becomes part of the case's id."""
+
+    input_tokens: Annotated[list[Count], Field(min_length=1)] | None = _about("Values for every workload.")
+    output_tokens: Annotated[list[Count], Field(min_length=1)] | None = _about("Values for every workload.")
+    requests: Annotated[list[Count], Field(min_length=1)] | None = _about("Values for every workload.")
+    concurrency: Annotated[list[Count], Field(min_length=1)] | None = _about("Loads, named concurrency-N.")
+    request_rate: Annotated[list[Rate], Field(min_length=1)] | None = _about("Loads, named request_rate-R.")
+
+
+class GateKeys(Keys):
+    """One entry of ``gates:`` as a mapping."""
+
+    margin: Margin | None = _about("The loss that must not pass; default by metric.")
+    reference: Text | None = _about("The arm to compare with in the same session; default: the stored baseline.")
+    cv: Margin | None = _about("Declared variation between runs; 0 declares an exact count.")
+    only: Names | None = _about("Judge this metric for these arms and workloads only.")
+
+
+class WarmupKeys(Keys):
+    """``warmup:``."""
+
+    requests: Count | None = _about("Requests per warm-up run; default 8.")
+    at_most: Seconds | None = _about("Bound of the whole warm-up; default 5m.")
+
+
+def _short(words: dict[str, Any], wrap: str | None, otherwise: str) -> Callable[[Any], Any]:
+    """Turns the short form of a section into its mapping: one of ``words``, or any scalar under the key ``wrap``."""
+
+    def expand(value: Any) -> Any:
+        if isinstance(value, dict):
+            return value
+        if isinstance(value, str) and value in words:
+            return words[value]
+        if wrap is not None and not isinstance(value, list):
+            return {wrap: value}
+        raise ValueError(f"must be {otherwise}")
+
+    return expand
+
+
+_LOAD_FORMS = "burst, {concurrency: N} or {request_rate: R}"
+DefaultLoad = Annotated[LoadKeys, BeforeValidator(_short({"burst": {"burst": True}}, None, _LOAD_FORMS))]
+Requirement = Annotated[
+    HardwareKeys | None, BeforeValidator(_short({"any": None}, None, "any, or {gpu: NAME, count: N}"))
+]
+GateEntry = Annotated[GateKeys, BeforeValidator(_short({}, "margin", "a margin, or {margin: M, ...}"))]
+
+
+class SuiteKeys(Keys):
+    """The top of a suite file."""
+
+    suite: Text | None = _about("Name of the suite; part of where its baselines are.")
+    why: Text | None = _about("What the suite protects, in one sentence.")
+    model: ModelKeys | None = _about("The model that all arms serve, unless they change it.")
+    hardware: Requirement = _about("any (default), or what the suite needs.")
+    stall_timeout: Seconds | None = _about("No byte on any stream for this long is a stall; default 300s.")
+    request_timeout: Seconds | None = _about("How long one request may take; default 30m.")
+    engines: dict[str, ArmKeys] | None = _about("The arms: named ways of running an engine.")
+    workloads: dict[str, WorkloadKeys] | None = _about("What is asked of the engine, by name.")
+    load: DefaultLoad | None = _about("The load of workloads that have none of their own.")
+    loads: dict[str, LoadKeys] | None = _about("Named loads: each workload without its own runs under each.")
+    matrix: MatrixKeys | None = _about("Values that multiply workloads and loads.")
+    gates: dict[str, GateEntry] | None = _about("The metrics that are judged, by name.")
+    warmup: WarmupKeys | None = _about("Load before the measured window.")

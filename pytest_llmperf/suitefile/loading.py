@@ -1,0 +1,119 @@
+"""Loading: from the text of a file to a suite, or to the list of everything that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from pytest_llmperf.errors import Mistake, SuiteError
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.suite import Arm, Hardware, Suite, Warmup
+from pytest_llmperf.suitefile.arms import resolve_arms
+from pytest_llmperf.suitefile.document import parse
+from pytest_llmperf.suitefile.draft import Draft
+from pytest_llmperf.suitefile.expansion import ungated
+from pytest_llmperf.suitefile.gates import resolve_gates
+from pytest_llmperf.suitefile.keys import NAME, SuiteKeys
+from pytest_llmperf.suitefile.override import apply_overrides
+from pytest_llmperf.suitefile.structure import validate
+from pytest_llmperf.suitefile.variable import substitute
+from pytest_llmperf.suitefile.workloads import Workloads, resolve_workloads
+
+STALL_TIMEOUT_S = 300.0
+REQUEST_TIMEOUT_S = 1800.0
+"""Half an hour: many times the longest end-to-end latency of a published benchmark at full burst (about 100 s on
+average), and still within the usual bound of a CI job."""
+
+
+def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str, str]) -> Suite:
+    """Read and check one suite file.
+
+    Args:
+        path: a ``*.llmperf.yaml`` file.
+        overrides: dotted KEY -> VALUE as given to ``--llmperf-set``. A KEY that means nothing in this suite is left
+            alone: ``Suite.overrides`` tells which ones applied, ``check_overrides`` complains of those that never did.
+        environ: values for ``${VAR}``.
+
+    Raises:
+        SuiteError: with all mistakes of the file.
+    """
+    file = _shown(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SuiteError([Mistake(file, 1, "", f"cannot be read: {error.strerror}")]) from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise SuiteError([Mistake(file, line, "", "not UTF-8 text; save the file as UTF-8")]) from None
+    draft = Draft(parse(text, file))
+    apply_overrides(draft, overrides)
+    substitute(draft, environ)
+    keys = validate(draft)
+    _check_names(draft, keys)
+    workloads = resolve_workloads(draft, keys)
+    arms = resolve_arms(draft, keys, workloads)
+    gates = resolve_gates(draft, keys, workloads)
+    suite = _suite(path, draft, keys, workloads, arms, gates)
+    _check_gated(draft, suite)
+    draft.finish()
+    return suite
+
+
+def _suite(
+    path: Path, draft: Draft, keys: SuiteKeys, workloads: Workloads, arms: Mapping[str, Arm], gates: tuple[Gate, ...]
+) -> Suite:
+    hardware, warmup = keys.hardware, keys.warmup
+    return Suite(
+        name=keys.suite or "",
+        why=keys.why or "",
+        file=path,
+        arms=arms,
+        workloads=workloads.workloads,
+        loads=workloads.loads,
+        gates=gates,
+        hardware=Hardware() if hardware is None else Hardware(gpu=hardware.gpu, count=hardware.count or 1),
+        warmup=Warmup() if warmup is None else _warmup(warmup.requests, warmup.at_most),
+        stall_timeout_s=keys.stall_timeout or STALL_TIMEOUT_S,
+        request_timeout_s=keys.request_timeout or REQUEST_TIMEOUT_S,
+        overrides=draft.overrides,
+    )
+
+
+def _warmup(requests: int | None, at_most_s: float | None) -> Warmup:
+    default = Warmup()
+    return Warmup(requests=requests or default.requests, at_most_s=at_most_s or default.at_most_s)
+
+
+def _check_names(draft: Draft, keys: SuiteKeys) -> None:
+    if keys.suite is None and not draft.is_excused(("suite",)):
+        draft.report((), "a suite needs a name, such as suite: chat")
+    if keys.hardware is not None and keys.hardware.gpu is None and not draft.is_excused(("hardware", "gpu")):
+        draft.report(("hardware",), "needs 'gpu', a part of the GPU's name such as H200")
+    named = [(("engines", name), name) for name in keys.engines or ()]
+    named += [(("workloads", name), name) for name in keys.workloads or ()]
+    named += [(("loads", name), name) for name in keys.loads or ()]
+    for path, name in [(("suite",), keys.suite or "x"), *named]:
+        if not re.fullmatch(NAME, name):
+            draft.report(path, f"{name!r} is no name: use letters, digits, '.', '_' and '-', and start with a letter "
+                         "or a digit")  # fmt: skip
+
+
+def _check_gated(draft: Draft, suite: Suite) -> None:
+    """Every case needs a gate; not asked while the gates themselves are in doubt."""
+    if not suite.gates or draft.is_wrong(("gates",)):
+        return
+    for arm in suite.arms.values():
+        cases = ungated(suite, arm)
+        if cases:
+            more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+            draft.report(("engines", arm.name), f"no gate judges case {cases[0]!r}{more}; "
+                         "widen a gate's only, or leave the workload out by the arm's only")  # fmt: skip
+
+
+def _shown(path: Path) -> str:
+    """As short as it can be and still be clicked on."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,40 @@
+"""Merged keys: those of several mappings, later ones over earlier ones, and where each was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_llmperf.suitefile.document import KeyPath
+
+
+@dataclass
+class Merged:
+    """The keys of an arm or of its model.
+
+    Attributes:
+        homes: the mappings, oldest ancestor first.
+        values: what holds in the end; lists replace, ``args+`` appends to ``args``, ``env`` is merged by variable.
+        origins: the place of each key.
+    """
+
+    homes: list[KeyPath] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    origins: dict[str, KeyPath] = field(default_factory=dict)
+
+    def add(self, home: KeyPath, keys: Mapping[str, Any]) -> None:
+        """Put the keys written at ``home`` over those so far."""
+        self.homes.append(home)
+        for key, value in keys.items():
+            if key == "args+":
+                self.values["args"] = [*self.values.get("args", ()), *value]
+            elif key == "env":
+                self.values["env"] = {**self.values.get("env", {}), **value}
+            else:
+                self.values[key] = value
+                self.origins[key] = (*home, key)
+
+    def without(self, common: set[str]) -> dict[str, Any]:
+        """The keys that belong to the engine's adapter."""
+        return {key: value for key, value in self.values.items() if key not in common}

@@ -1,0 +1,108 @@
+"""The structure of a suite file: every key known, every value of its type; and what is wrong in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from pytest_llmperf.registry import did_you_mean
+from pytest_llmperf.suitefile.document import KeyPath
+from pytest_llmperf.suitefile.draft import Draft
+from pytest_llmperf.suitefile.keys import SuiteKeys
+from pytest_llmperf.suitefile.merged import Merged
+from pytest_llmperf.suitefile.vocabulary import keys_of, known_keys
+
+_TEXTS = {
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "bool_type": "must be true or false",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "must match {pattern}",
+    "too_short": "must hold at least {min_length}",
+    "list_type": "must be a list, such as [a, b]",
+    "tuple_type": "must be a list, such as [a, b]",
+    "dict_type": "must be a mapping, such as {{key: value}}",
+    "model_type": "must be a mapping, such as {{key: value}}",
+    "value_error": "{error}",
+}
+
+
+def validate(draft: Draft) -> SuiteKeys:
+    """The keys of the suite; every value with a mistake is reported and taken out of the draft."""
+    while True:
+        try:
+            return SuiteKeys.model_validate(draft.data)
+        except ValidationError as error:
+            problems = error.errors(include_url=False)
+        for problem in problems:
+            path = problem["loc"]
+            known = known_keys(draft.data, path[:-1])
+            draft.report(path, explain(problem, known))
+            excuse_guess(draft, problem, path, known)
+        for problem in problems:  # at least one value goes, so this ends
+            draft.remove(problem["loc"])
+
+
+def check(draft: Draft, kind: type[BaseModel], merged: Merged, common: set[str]) -> None:
+    """Report what an adapter's ``kind`` finds wrong in the keys that are not ``common``, each where it is written."""
+    known = common | keys_of(kind)
+    try:
+        kind.model_validate(merged.without(common))
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+    else:
+        return
+    for problem in problems:
+        key, *rest = problem["loc"] or ("",)
+        if problem["type"] == "missing" and any(draft.is_excused((*home, key)) for home in merged.homes):
+            continue
+        path = (*merged.origins[str(key)], *rest) if key in merged.origins else merged.homes[-1]
+        excuse_guess(draft, problem, path, known)
+        if key not in merged.origins or not draft.is_wrong(path):  # inherited: another arm's adapter said it already
+            draft.report(path, explain(problem, known))
+
+
+def explain(problem: ErrorDetails, known: Collection[str]) -> str:
+    """One of pydantic's errors in the words of a suite's author: the value, and what would be right."""
+    kind, value = problem["type"], problem["input"]
+    if kind == "extra_forbidden":
+        return f"unknown field{did_you_mean(str(problem['loc'][-1]), known)}"
+    if kind == "missing":
+        return f"needs {str(problem['loc'][-1])!r}"
+    if kind == "string_type" and isinstance(value, int | float):
+        return f'{shown(value)} must be text; write "{shown(value)}"'
+    if kind == "string_type":
+        return f"{shown(value)} must be text"
+    text = _TEXTS.get(kind)
+    said = problem["msg"] if text is None else text.format(**problem.get("ctx", {}))
+    return f"{shown(value)} {said}" if text is not None else f"{shown(value)}: {said}"
+
+
+def excuse_guess(draft: Draft, problem: ErrorDetails, path: KeyPath, known: Collection[str]) -> None:
+    """A key with a typo must not be called missing as well."""
+    if problem["type"] == "extra_forbidden":
+        for guess in get_close_matches(str(path[-1]), known, n=1):
+            draft.excuse((*path[:-1], guess))
+
+
+def shown(value: Any) -> str:
+    """A value as it is written in YAML, shortened: ``true``, ``'some text'``, ``{...}``."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "{...}" if value else "{}"
+    if isinstance(value, list):
+        return "[...]" if value else "[]"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]}...'"  # noqa: PLR2004

@@ -1,0 +1,67 @@
+"""``${VAR}``: values that differ from machine to machine, in the few places where that is allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_llmperf.suitefile.document import KeyPath
+from pytest_llmperf.suitefile.draft import Draft
+from pytest_llmperf.suitefile.vocabulary import variable_fields
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def substitute(draft: Draft, environ: Mapping[str, str]) -> None:
+    """Replace every ``${VAR}``; report the unset, the empty, the malformed and those in a place that takes none.
+
+    A key without a value is reported here too: YAML reads it as null, which no key takes.
+    """
+    wrong = []
+    for path, value in draft.values():
+        mistakes = _mistakes(draft, path, value, environ)
+        for mistake in mistakes:
+            draft.report(path, mistake)
+        if mistakes:
+            wrong.append(path)
+        elif isinstance(value, str) and "${" in value:
+            draft.put(path, _VARIABLE.sub(lambda match: environ[match[1]], value))
+    for path in wrong:
+        draft.remove(path)
+
+
+def _mistakes(draft: Draft, path: KeyPath, value: Any, environ: Mapping[str, str]) -> list[str]:
+    if value is None:
+        return ["has no value; write one, or remove the key"]
+    if any("${" in step for step in path if isinstance(step, str)):
+        return ["a key may not hold ${VAR}"]
+    if not (isinstance(value, str) and "${" in value):
+        return []
+    return _misplaced(draft, path, value) or _unresolved(value, environ)
+
+
+def _misplaced(draft: Draft, path: KeyPath, value: str) -> list[str]:
+    if _is_model_path(path):
+        return []
+    if len(path) == 3 and path[0] == "engines":  # noqa: PLR2004 (engines.ARM.KEY)
+        fields = variable_fields(draft.data, str(path[1]))
+        if fields is None or path[2] in fields:  # an unknown engine is a mistake of its own
+            return []
+    allowed = {field for arm in draft.names("engines") for field in variable_fields(draft.data, arm) or ()}
+    places = ["model.path", *(f"engines.ARM.{field}" for field in sorted(allowed))]
+    return [f"{value!r}: ${{VAR}} is not allowed here, only in {' and '.join(places)}"]
+
+
+def _is_model_path(path: KeyPath) -> bool:
+    return path == ("model", "path") or (path[:1] == ("engines",) and path[2:] == ("model", "path"))
+
+
+def _unresolved(value: str, environ: Mapping[str, str]) -> list[str]:
+    names = list(dict.fromkeys(_VARIABLE.findall(value)))
+    mistakes = [
+        f"${{{name}}} is {'empty' if name in environ else 'not set'}" for name in names if not environ.get(name)
+    ]
+    if "${" in _VARIABLE.sub("", value):
+        mistakes.append(f"{value!r}: write a variable as ${{NAME}}, with letters, digits and _")
+    return mistakes
