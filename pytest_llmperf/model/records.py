@@ -7,22 +7,15 @@ Nothing here is derived: every metric is recomputed from these columns.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
-NEVER = -1
+from pytest_llmperf.model.outcome import NEVER, Outcome
+
+__all__ = ["NEVER", "Int64", "Outcome", "Records"]
 
 Int64 = npt.NDArray[np.int64]
-
-
-class Outcome(IntEnum):
-    """How a request ended."""
-
-    OK = 0
-    FAILED = 1
-    TIMED_OUT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,121 @@
+"""Validity of a run: could the client keep up, and was the prefix cache cold?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.run import ClientFacts
+
+LAG_SHARE_OF_MARGIN = 0.25
+CPU_SHARE_LIMIT = 0.9
+SCHEDULE_LAG_LIMIT_MS = 5.0
+
+_SPREAD_THE_CLIENT = "give the client cores of its own, or more workers"
+
+
+def client_findings(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate]) -> list[Finding]:
+    """Whether the load client was fast enough for each gated metric that a slow client could move.
+
+    A stamp is late by the client's lag. That moves TTFT, E2EL and percentiles of ITL by lag / their value, and TPOT,
+    mean ITL and throughputs by lag / length of a request. More than a quarter of a gate's margin makes its metric
+    invalid. The lag is taken by the statistic of the metric: its median for medians, its 99th percentile for
+    percentiles, its mean for means and throughputs.
+    """
+    gated = [gate for gate in gates if gate.metric.timing]
+    findings = [_lag(client, metrics, gated), _cpu(client, gated)]
+    if client.schedule_lag_p99_ms is not None:
+        findings.append(_schedule(client.schedule_lag_p99_ms, gated))
+    return findings
+
+
+def prefix_findings(records: Records, expected: tuple[float, float] = (0.0, 0.01)) -> Finding:
+    """Whether the share of prompt tokens that came from the engine's prefix cache is within ``expected``.
+
+    The first token of each prompt is not counted: a BOS is common to all of them and always in the cache.
+    """
+    told = records.ok & (records.cached_tokens >= 0) & (records.input_tokens > 0)
+    expectation = f"{expected[0]:.0%} to {expected[1]:.0%} of prompt tokens"
+    if not told.any():
+        return Finding(
+            check="prefix-cache", status=Status.UNSUPPORTED, policy="require", expected=expectation,
+            value="the server does not report cached tokens",
+        )  # fmt: skip
+    cached = np.maximum(records.cached_tokens[told] - 1, 0).sum()
+    share = float(cached / records.input_tokens[told].sum())
+    return Finding(
+        check="prefix-cache",
+        status=Status.PASS if expected[0] <= share <= expected[1] else Status.FAIL,
+        policy="require",
+        value=f"{share:.1%} of prompt tokens from the cache",
+        expected=expectation,
+        evidence=f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests",
+        remedy="use prompts that the server has not seen, or switch its prefix cache off",
+    )
+
+
+def _lag(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate]) -> Finding:
+    moved = {gate: _moved_by_lag(gate.metric.name, client, metrics) for gate in gates}
+    wrong = {
+        gate: share for gate, share in moved.items() if share is not None and share > gate.margin * LAG_SHARE_OF_MARGIN
+    }
+    measured = f"mean {client.lag_mean_ms:.2f} ms, p50 {client.lag_p50_ms:.2f} ms, p99 {client.lag_p99_ms:.2f} ms"
+    effects = [
+        f"{gate.metric.name} by {share:.1%} (allowed {gate.margin * LAG_SHARE_OF_MARGIN:.1%})"
+        for gate, share in wrong.items()
+    ]
+    return Finding(
+        check="client-lag",
+        status=Status.FAIL if wrong else Status.PASS,
+        policy="require",
+        value=f"{measured}; could have moved {', '.join(effects)}" if effects else measured,
+        expected=f"at most {LAG_SHARE_OF_MARGIN:.0%} of each margin",
+        evidence=f"timer of {client.workers} client event loop(s), every 10 ms",
+        remedy=_SPREAD_THE_CLIENT,
+        metrics=_names(wrong),
+    )
+
+
+def _moved_by_lag(name: str, client: ClientFacts, metrics: Mapping[str, float]) -> float | None:
+    """The share by which lag could have moved a metric; None when the run has no value for it."""
+    own = name.endswith(("_ttft_ms", "_e2el_ms", "_itl_ms")) and name != "mean_itl_ms"
+    base_ms = metrics.get(name if own else "mean_e2el_ms")
+    if base_ms is None:
+        return None
+    if name.startswith("median_"):
+        return client.lag_p50_ms / base_ms
+    return (client.lag_p99_ms if name.startswith("p9") else client.lag_mean_ms) / base_ms
+
+
+def _cpu(client: ClientFacts, gates: Sequence[Gate]) -> Finding:
+    return Finding(
+        check="client-cpu",
+        status=Status.FAIL if client.cpu_share > CPU_SHARE_LIMIT else Status.PASS,
+        policy="require",
+        value=f"busiest of {client.workers} worker(s): {client.cpu_share:.0%} of a core",
+        expected=f"at most {CPU_SHARE_LIMIT:.0%}",
+        evidence="getrusage over the measured window",
+        remedy=_SPREAD_THE_CLIENT,
+        metrics=_names(gates),
+    )
+
+
+def _schedule(lag_ms: float, gates: Sequence[Gate]) -> Finding:
+    return Finding(
+        check="client-schedule",
+        status=Status.FAIL if lag_ms > SCHEDULE_LAG_LIMIT_MS else Status.PASS,
+        policy="require",
+        value=f"p99 of sent - scheduled: {lag_ms:.2f} ms",
+        expected=f"at most {SCHEDULE_LAG_LIMIT_MS:g} ms",
+        evidence="send times of all requests",
+        remedy=_SPREAD_THE_CLIENT,
+        metrics=_names(gates),
+    )
+
+
+def _names(gates: Mapping[Gate, float] | Sequence[Gate]) -> frozenset[str]:
+    return frozenset(gate.metric.name for gate in gates)

@@ -1,0 +1,52 @@
+"""An exchange: one request's bytes, the stamps of its response, and how it ended at the socket."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+from pytest_llmperf.load.http1 import Framing
+from pytest_llmperf.model.outcome import NEVER, Outcome
+
+
+@dataclass(slots=True)
+class Exchange:
+    """Filled while the clock runs, read after it.
+
+    Attributes:
+        request: head and body, ready for the socket.
+        at_ns: when to send it, monotonic; -1 in a closed loop.
+        sent_ns: when it was handed to the socket, -1 when it was not.
+        done_ns: when it ended, in whatever way.
+        raw: the response so far.
+        stamps: of each read, taken before anything else.
+        offsets: ``len(raw)`` after each read.
+        outcome: of the transport alone; what the bytes mean is not known yet.
+        reason: why it is not OK.
+    """
+
+    request: bytes
+    at_ns: int = NEVER
+    sent_ns: int = NEVER
+    done_ns: int = NEVER
+    raw: bytearray = field(default_factory=bytearray)
+    stamps: array[int] = field(default_factory=lambda: array("q"))
+    offsets: array[int] = field(default_factory=lambda: array("q"))
+    framing: Framing = field(default_factory=Framing)
+    outcome: Outcome = Outcome.OK
+    reason: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether anything more can happen to it."""
+        return self.done_ns != NEVER
+
+    def end(self, now_ns: int, outcome: Outcome = Outcome.OK, reason: str = "") -> None:
+        """Close the exchange; only the first call counts."""
+        if not self.ended:
+            self.done_ns, self.outcome, self.reason = now_ns, outcome, reason
+
+    def reopen(self) -> None:
+        """Forget an end that came before any byte, to send the request once more."""
+        self.done_ns = self.sent_ns = NEVER
+        self.outcome, self.reason = Outcome.OK, ""

@@ -1,0 +1,43 @@
+"""Client facts: how the client fared, from its workers' own measurements and the records. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pytest_llmperf.load.rows_file import WorkerReport
+from pytest_llmperf.model.records import NEVER, Records
+from pytest_llmperf.model.run import ClientFacts
+
+
+def client_facts(reports: Sequence[WorkerReport], records: Records) -> ClientFacts:
+    """Lag over the event loops of all workers together, CPU of the busiest one, and what was truly in flight."""
+    lags_ms = np.array([lag for report in reports for lag in report.lags_ns] or [0], dtype=np.float64) / 1e6
+    return ClientFacts(
+        workers=len(reports),
+        lag_mean_ms=float(lags_ms.mean()),
+        lag_p50_ms=float(np.percentile(lags_ms, 50)),
+        lag_p99_ms=float(np.percentile(lags_ms, 99)),
+        lag_max_ms=float(lags_ms.max()),
+        cpu_share=max((report.cpu_share for report in reports), default=0.0),
+        schedule_lag_p99_ms=schedule_lag_p99_ms(records),
+        max_in_flight=max_in_flight(records),
+    )
+
+
+def schedule_lag_p99_ms(records: Records) -> float | None:
+    """99th percentile of sent - scheduled over the requests that were sent; None in a closed loop."""
+    told = (records.scheduled_ns != NEVER) & (records.sent_ns != NEVER)
+    if not told.any():
+        return None
+    return float(np.percentile((records.sent_ns - records.scheduled_ns)[told], 99)) / 1e6
+
+
+def max_in_flight(records: Records) -> int:
+    """The largest number of requests between send and end at any moment; at equal times an end comes first."""
+    sent = records.sent_ns != NEVER
+    times = np.concatenate([records.sent_ns[sent], records.done_ns[sent]])
+    steps = np.concatenate([np.ones(np.count_nonzero(sent)), -np.ones(np.count_nonzero(sent))])
+    order = np.lexsort((steps, times))
+    return int(np.cumsum(steps[order]).max(initial=0))

@@ -1,0 +1,164 @@
+"""HTTP/1.1 as far as a load client needs it: one request out, the framing of one response in. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+HEAD_LIMIT = 64 * 1024
+ANSWER_LIMIT = 64 * 1024 * 1024
+"""Bytes of a head and of a whole response; a server that sends more is broken, and memory is not endless."""
+
+Raw = bytes | bytearray
+
+
+class HttpError(ValueError):
+    """Bytes that are no HTTP/1.1 response."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """What the head of a response says about its body, which begins at ``body_at``.
+
+    The body is in chunks, or ``length`` bytes long, or (``length`` None) ends when the connection does.
+    """
+
+    status: int
+    body_at: int
+    chunked: bool
+    length: int | None
+    keep_alive: bool
+    content_type: str
+
+
+def render_request(host: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes:
+    """A POST of a JSON body, ready for the socket."""
+    lines = {
+        "Host": host,
+        "Content-Type": "application/json",
+        "Accept": "text/event-stream",
+        "Content-Length": str(len(body)),
+        **headers,
+    }
+    head = f"POST {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return head.encode("latin-1") + b"\r\n" + body
+
+
+def parse_head(raw: Raw) -> Head | None:
+    """The head of a response, None while it is not all there.
+
+    Raises:
+        HttpError: this is no head, or one without an end.
+    """
+    end = raw.find(b"\r\n\r\n")
+    if end < 0:
+        if len(raw) > HEAD_LIMIT:
+            raise HttpError(f"no end of the response's head within {HEAD_LIMIT} bytes")
+        return None
+    first, *lines = bytes(raw[:end]).decode("latin-1").split("\r\n")
+    version, _, rest = first.partition(" ")
+    status = rest[:3]
+    if version not in {"HTTP/1.1", "HTTP/1.0"} or not (status.isascii() and status.isdigit()):
+        raise HttpError(f"no HTTP/1.1 response: {first[:80]!r}")
+    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    length = fields.get("content-length")
+    if length is not None and not (length.isascii() and length.isdigit()):
+        raise HttpError(f"Content-Length: {length[:80]!r} is no number")
+    chunked = "chunked" in fields.get("transfer-encoding", "").lower()
+    return Head(
+        status=int(status),
+        body_at=end + 4,
+        chunked=chunked,
+        length=int(length) if length is not None and not chunked else None,
+        keep_alive=version == "HTTP/1.1" and "close" not in fields.get("connection", "").lower(),
+        content_type=fields.get("content-type", ""),
+    )
+
+
+class Framing:
+    """Finds the end of one response while its bytes come in; looks at each chunk's size once."""
+
+    __slots__ = ("_next", "head")
+
+    def __init__(self) -> None:
+        self.head: Head | None = None
+        self._next = 0
+
+    def complete(self, raw: bytearray) -> bool:
+        """Whether ``raw``, all bytes so far, holds the whole response. Without a length only EOF can end it.
+
+        Raises:
+            HttpError: the bytes are malformed, or too many.
+        """
+        if self.head is None:
+            self.head = parse_head(raw)
+            if self.head is None:
+                return False
+            self._next = self.head.body_at
+        if len(raw) > ANSWER_LIMIT:
+            raise HttpError(f"the response is longer than {ANSWER_LIMIT} bytes")
+        if self.head.chunked:
+            return self._last_chunk_is_in(raw)
+        return self.head.length is not None and len(raw) >= self.head.body_at + self.head.length
+
+    def _last_chunk_is_in(self, raw: bytearray) -> bool:
+        while self._next < len(raw):
+            line_end = raw.find(b"\r\n", self._next)
+            if line_end < 0:
+                return False
+            size = _chunk_size(raw[self._next : line_end])
+            if size == 0:
+                return raw.find(b"\r\n\r\n", line_end) >= 0  # trailers, mostly none, end with an empty line
+            self._next = line_end + 2 + size + 2
+        return False
+
+
+def extract_body(raw: Raw, head: Head, received: Sequence[int]) -> tuple[bytes, list[int]]:
+    """The body of a response, whole or not, without its framing; and how much of it was in after each read.
+
+    Args:
+        raw: the response from its first byte.
+        head: its head.
+        received: ascending; the number of raw bytes after each read.
+    """
+    spans = _chunk_spans(raw, head.body_at) if head.chunked else [(head.body_at, _body_end(raw, head))]
+    marks: list[int] = []
+    pending = iter(received)
+    offset = next(pending, None)
+    before = 0
+    for start, end in spans:
+        while offset is not None and offset <= end:
+            marks.append(before + max(0, offset - start))
+            offset = next(pending, None)
+        before += end - start
+    while offset is not None:
+        marks.append(before)
+        offset = next(pending, None)
+    return b"".join(bytes(raw[start:end]) for start, end in spans), marks
+
+
+def _body_end(raw: Raw, head: Head) -> int:
+    return len(raw) if head.length is None else min(len(raw), head.body_at + head.length)
+
+
+def _chunk_spans(raw: Raw, position: int) -> list[tuple[int, int]]:
+    spans = []
+    while (line_end := raw.find(b"\r\n", position)) >= 0:
+        size = _chunk_size(raw[position:line_end])
+        if size == 0:
+            break
+        start = line_end + 2
+        spans.append((start, min(start + size, len(raw))))
+        position = start + size + 2
+    return spans
+
+
+def _chunk_size(line: Raw) -> int:
+    digits = bytes(line).partition(b";")[0].strip()
+    try:
+        size = int(digits, 16)
+    except ValueError:
+        size = -1
+    if size < 0:
+        raise HttpError(f"chunk size {digits[:20]!r} is no number")
+    return size

@@ -1,0 +1,116 @@
+"""A row: the raw facts of one request, as columns of ``Records`` need them. No I/O."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_llmperf.load.answer import Answer, error_message, read_answer
+from pytest_llmperf.load.exchange import Exchange
+from pytest_llmperf.load.http1 import HttpError, extract_body
+from pytest_llmperf.load.job import JobRequest
+from pytest_llmperf.model.outcome import NEVER, Outcome
+
+_OK = 200
+
+
+@dataclass(slots=True, kw_only=True)
+class Row:
+    """One request; the fields are those of ``model.records.Records``, ``chunk_ns`` of this request alone."""
+
+    index: int
+    planned_input_tokens: int
+    asked_tokens: int
+    scheduled_ns: int = NEVER
+    sent_ns: int = NEVER
+    first_token_ns: int = NEVER
+    last_token_ns: int = NEVER
+    done_ns: int = NEVER
+    input_tokens: int = NEVER
+    output_tokens: int = NEVER
+    cached_tokens: int = NEVER
+    status: int = NEVER
+    outcome: int = Outcome.FAILED
+    reason: str = ""
+    text_sha256: str = ""
+    chunk_ns: Sequence[int] = ()
+
+
+def unsent_row(request: JobRequest, reason: str) -> Row:
+    """The row of a request that nobody can tell anything of."""
+    return Row(
+        index=request.index,
+        planned_input_tokens=request.planned_input_tokens,
+        asked_tokens=request.asked_tokens,
+        reason=f"not sent: {reason}",
+    )
+
+
+def read_row(request: JobRequest, exchange: Exchange, *, exact_output: bool) -> Row:
+    """What one exchange meant.
+
+    An event has arrived with the read that brought its last byte. Whatever came before a failure is kept.
+    """
+    row = Row(
+        index=request.index,
+        planned_input_tokens=request.planned_input_tokens,
+        asked_tokens=request.asked_tokens,
+        scheduled_ns=exchange.at_ns,
+        sent_ns=exchange.sent_ns,
+        done_ns=exchange.done_ns,
+        outcome=exchange.outcome,
+        reason=exchange.reason,
+    )
+    head = exchange.framing.head
+    if head is None:
+        return row
+    row.status = head.status
+    try:
+        body, marks = extract_body(exchange.raw, head, exchange.offsets)
+    except HttpError as error:
+        body, marks = b"", []
+        _fail(row, str(error))
+    if head.status != _OK:
+        _fail(row, f"HTTP {head.status}: {error_message(body)}")
+        return row
+    answer = read_answer(body)
+    _fill(row, answer, exchange, marks)
+    wrong = answer_fault(answer, asked=request.asked_tokens, exact_output=exact_output)
+    if wrong and not answer.chunk_ends and not answer.error and body:
+        wrong = f"{wrong}; the answer ({head.content_type or 'no content type'}) begins: {error_message(body)}"
+    if answer.error or (wrong and row.outcome == Outcome.OK):
+        _fail(row, wrong)
+    elif row.reason:
+        row.reason += f", after {len(answer.chunk_ends)} chunks"
+    return row
+
+
+def answer_fault(answer: Answer, *, asked: int, exact_output: bool) -> str:
+    """Why an HTTP 200 answer is a failure, "" when it is not."""
+    if answer.error:
+        return f"error event: {answer.error}"
+    if not answer.ended:
+        return f"closed mid-stream after {len(answer.chunk_ends)} chunks: no finish_reason, no [DONE]"
+    if not answer.chunk_ends:
+        return "HTTP 200 without a single token"
+    if exact_output and answer.output_tokens not in (asked, NEVER):
+        return f"asked {asked} output tokens, got {answer.output_tokens}"
+    if exact_output and answer.output_tokens == NEVER and answer.finish_reason not in ("length", None):
+        return f"asked {asked} output tokens, ended by {answer.finish_reason!r} and reported no usage"
+    return ""
+
+
+def _fill(row: Row, answer: Answer, exchange: Exchange, marks: Sequence[int]) -> None:
+    arrivals = [exchange.stamps[bisect_left(marks, end)] for end in answer.chunk_ends]
+    if arrivals:
+        row.first_token_ns, row.last_token_ns = arrivals[0], arrivals[-1]
+    row.chunk_ns = arrivals
+    row.input_tokens = answer.input_tokens
+    row.output_tokens = answer.output_tokens
+    row.cached_tokens = answer.cached_tokens
+    row.text_sha256 = answer.text_sha256
+
+
+def _fail(row: Row, reason: str) -> None:
+    row.outcome, row.reason = Outcome.FAILED, reason

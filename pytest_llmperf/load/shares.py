@@ -1,0 +1,60 @@
+"""Shares: how a plan is split over worker processes. No I/O."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from pytest_llmperf.load.job import Job, JobRequest
+from pytest_llmperf.model.endpoint import Endpoint
+from pytest_llmperf.model.outcome import NEVER
+from pytest_llmperf.model.plan import Plan
+
+_PATHS = {"completions": "/v1/completions", "chat": "/v1/chat/completions"}
+
+_CHUNKS_PER_S_AND_WORKER = 20_000
+"""A worker can read about 55,000 chunks a second; beyond a third of that its stamps begin to lag."""
+
+_CHUNKS_PER_S_AND_STREAM = 40
+"""What a stream is taken to bring where the load does not say."""
+
+
+def worker_count(plan: Plan, cores: int) -> int:
+    """As many workers as the expected rate of chunks needs, at least one, and one core left for others."""
+    if plan.load.kind == "request_rate" and plan.load.value is not None:
+        expected = plan.load.value * max(request.output_tokens for request in plan.requests)
+    else:
+        streams = len(plan.requests) if plan.load.value is None else min(plan.load.value, len(plan.requests))
+        expected = streams * _CHUNKS_PER_S_AND_STREAM
+    return max(1, min(math.ceil(expected / _CHUNKS_PER_S_AND_WORKER), cores - 1))
+
+
+def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:
+    """One job a worker: request i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly."""
+    closed = plan.load.kind == "concurrency"
+    concurrency = int(plan.load.value or 0) if closed else len(plan.requests)
+    count = min(workers, len(plan.requests), concurrency)
+    requests = [
+        JobRequest(
+            index=index,
+            body=request.body.decode(),
+            at_ns=request.at_ns,
+            planned_input_tokens=NEVER if request.input_tokens is None else request.input_tokens,
+            asked_tokens=request.output_tokens,
+        )
+        for index, request in enumerate(plan.requests)
+    ]
+    return [
+        Job(
+            url=endpoint.url,
+            path=_PATHS[plan.api],
+            api_key_env=endpoint.api_key_env,
+            requests=tuple(requests[worker::count]),
+            concurrency=concurrency // count + (worker < concurrency % count) if closed else None,
+            exact_output=plan.exact_output,
+            request_timeout_s=request_timeout_s,
+            rows=str(folder / f"worker-{worker}.json"),
+            failed=str(folder / "failed"),
+        )
+        for worker in range(count)
+    ]
