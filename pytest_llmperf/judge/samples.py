@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
@@ -11,33 +12,58 @@ from pytest_llmperf.model.verdict import Verdict, Word
 from pytest_llmperf.stats.variance import mean
 
 
-def by_session(observations: Iterable[Observation], gate: Gate) -> list[list[float]]:
-    """Values on the scale of judgement, grouped by session, sessions in order of their first run."""
-    groups: dict[str, list[float]] = {}
-    for observation in sorted(observations, key=lambda each: each.order):
-        groups.setdefault(observation.session, []).append(gate.transform(observation.value))
-    return list(groups.values())
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One side of a comparison.
 
-
-def blank(gate: Gate, reference: Sequence[Observation], candidate: Sequence[Observation], word: Word) -> Verdict:
-    """A verdict that says what was compared and nothing yet of the outcome.
-
-    The two means are in the metric's own unit; the reference's is the mean of its session means.
+    Attributes:
+        runs: in order of time.
+        groups: values on the scale of judgement by session, sessions in order of their first run.
+        average: mean of the session means, in the metric's own unit; None without a usable value.
+        fault: why the values may not be judged, "" when they may; then ``groups`` and ``average`` are whole.
     """
-    sessions: dict[str, list[float]] = {}
-    for observation in reference:
-        sessions.setdefault(observation.session, []).append(observation.value)
-    measured = [observation.value for observation in candidate]
+
+    runs: Sequence[Observation]
+    groups: list[list[float]]
+    average: float | None
+    fault: str
+
+    @property
+    def values(self) -> list[float]:
+        """All values on the scale of judgement, session after session."""
+        return [value for group in self.groups for value in group]
+
+
+def read(observations: Sequence[Observation], gate: Gate) -> Sample:
+    """The observations of one side, each transformed once."""
+    runs = sorted(observations, key=lambda each: each.order)
+    groups: dict[str, list[float]] = {}
+    plain: dict[str, list[float]] = {}
+    for run in runs:
+        try:
+            value = gate.transform(run.value)
+        except ValueError as error:
+            return Sample(runs, [], None, f"{error} (run {run.order}, session {run.session})")
+        groups.setdefault(run.session, []).append(value)
+        plain.setdefault(run.session, []).append(run.value)
+    average = mean([mean(values) for values in plain.values()]) if runs else None
+    return Sample(runs, list(groups.values()), average, "" if runs else "no run has a value")
+
+
+def blank(gate: Gate, reference: Sample, candidate: Sample, word: Word, cause: str = "") -> Verdict:
+    """A verdict that says what was compared, and nothing of a difference."""
+    measured = [run.value for run in candidate.runs]
     return Verdict(
         metric=gate.metric.name,
         word=word,
         margin=gate.margin,
-        reference=mean([mean(values) for values in sessions.values()]) if sessions else None,
+        reference=reference.average,
         measured=mean(measured) if measured and all(map(math.isfinite, measured)) else None,
-        runs=len(candidate),
-        reference_runs=len(reference),
-        reference_sessions=len(sessions),
+        runs=len(candidate.runs),
+        reference_runs=len(reference.runs),
+        reference_sessions=len(reference.groups),
         against=gate.reference or "baseline",
+        cause=cause,
     )
 
 
@@ -55,22 +81,3 @@ def first_runs(measurement: Measurement, runs: int) -> Measurement:
             for name, sample in measurement.samples.items()
         }
     )
-
-
-def fault(sample: Sequence[Observation], gate: Gate) -> str:
-    """Why the values may not be judged, "" when they may."""
-    if not sample:
-        return "no run has a value"
-    for observation in sample:
-        try:
-            gate.transform(observation.value)
-        except ValueError as error:
-            return f"{error} (run {observation.order}, session {observation.session})"
-    return ""
-
-
-def gap(measurement: Measurement, gate: Gate) -> str:
-    """How many of the measured runs lack the metric, "" when none does: judging the rest would select runs."""
-    runs = runs_of(measurement)
-    absent = len(runs) - len(measurement.of(gate.metric.name))
-    return f"no value in {absent} of {len(runs)} runs" if absent else ""

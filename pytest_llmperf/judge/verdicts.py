@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pytest_llmperf.judge import exact, interleaved, stored, words
 from pytest_llmperf.judge.evidence import Evidence
 from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
-from pytest_llmperf.judge.samples import blank, by_session, fault, first_runs, gap, runs_of
+from pytest_llmperf.judge.samples import Sample, blank, first_runs, read, runs_of
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.verdict import Verdict, Word
@@ -22,8 +22,8 @@ class _Compared:
 
     verdict: Verdict
     evidence: Evidence
-    reference: list[list[float]]
-    candidate: list[list[float]]
+    reference: Sample
+    candidate: Sample
 
 
 def judge(
@@ -52,9 +52,10 @@ def judge(
     """
     if family < 1:
         raise ValueError(f"family = {family}: the case that is judged is one of them")
-    opened = [_open(reference, candidate, gate) for gate in gates]
+    runs = len(runs_of(candidate))
+    opened = [_open(reference.of(gate.metric.name), candidate.of(gate.metric.name), gate, runs) for gate in gates]
     # Gates of the family without a value keep their place as p = 1: one that is missing makes no other one redder.
-    members = _with_looks(gates)
+    members = [index for index, gate in enumerate(gates) if _has_looks(gate)]
     worse = _adjusted([_p(opened[index], "worse") for index in members], family)
     better = _adjusted([_p(opened[index], "better") for index in members], family)
     adjusted = dict(zip(members, zip(worse, better, strict=True), strict=True))
@@ -82,17 +83,15 @@ def sequential(
     Each look sees the first ``look.runs`` runs; runs beyond the last complete look wait for the next one. So a saved
     measurement gives the verdict again that it had. Gates without looks (against an arm, or exact) are judged on all.
     """
-    verdicts = judge(reference, candidate, gates, family=family)
-    waiting = _with_looks(gates)
     runs = len(runs_of(candidate))
-    for look in looks:
-        if look is not looks[0] and look.runs > runs:
+    verdicts = judge(reference, first_runs(candidate, looks[0].runs), gates, look=looks[0], family=family)
+    for look in looks[1:]:
+        if look.runs > runs or not undecided(verdicts):
             break
         now = judge(reference, first_runs(candidate, look.runs), gates, look=look, family=family)
-        for index in waiting:
-            verdicts[index] = now[index]
-        waiting = [index for index in waiting if now[index].word is Word.INCONCLUSIVE]
-    return verdicts
+        verdicts = [later if undecided([first]) else first for first, later in zip(verdicts, now, strict=True)]
+    on_all_runs = iter(judge(reference, candidate, [gate for gate in gates if not _has_looks(gate)]))
+    return [old if _has_looks(gate) else next(on_all_runs) for gate, old in zip(gates, verdicts, strict=True)]
 
 
 def undecided(verdicts: Sequence[Verdict]) -> bool:
@@ -112,54 +111,54 @@ def undecided(verdicts: Sequence[Verdict]) -> bool:
 
 def refuse(gates: Sequence[Gate], why: str) -> list[Verdict]:
     """NO BASELINE for every gate, with the reason: there is none, or it is not comparable."""
-    return [replace(blank(gate, (), (), Word.NO_BASELINE), cause=why) for gate in gates]
+    return [blank(gate, read((), gate), read((), gate), Word.NO_BASELINE, why) for gate in gates]
 
 
-def _with_looks(gates: Sequence[Gate]) -> list[int]:
-    """Indices of the gates that are tested against a baseline: one family, and more runs can help them."""
-    return [index for index, gate in enumerate(gates) if gate.reference is None and gate.cv != 0]
+def _has_looks(gate: Gate) -> bool:
+    """True for a gate that is tested against a baseline: one of the family, and more runs can help it."""
+    return gate.reference is None and gate.cv != 0
 
 
-def _open(reference: Measurement, candidate: Measurement, gate: Gate) -> Verdict | _Compared:
-    """The verdict where no p-value is needed for it, else the evidence."""
-    there, here = reference.of(gate.metric.name), candidate.of(gate.metric.name)
-    unusable = _unusable(gate, there, here, gap(candidate, gate))
+def _open(
+    reference: Sequence[Observation], candidate: Sequence[Observation], gate: Gate, runs: int
+) -> Verdict | _Compared:
+    """The verdict where no p-value is needed for it, else the evidence. ``runs`` is how many the candidate had."""
+    there, here = read(reference, gate), read(candidate, gate)
+    unusable = _unusable(gate, there, here, runs)
     if unusable is not None:
         return unusable
-    verdict = blank(gate, there, here, Word.INCONCLUSIVE)
-    groups, fresh = by_session(there, gate), by_session(here, gate)
     if gate.cv == 0:
-        return _exact(gate, verdict, groups, fresh)
+        return _exact(gate, there, here)
+    verdict = blank(gate, there, here, Word.INCONCLUSIVE)
     if gate.reference is None:
-        return _Compared(verdict, stored.compare(gate, groups, fresh), groups, fresh)
-    runs = len(there) + len(here)
-    if runs < interleaved.FEWEST_RUNS:
-        return replace(verdict, cause=f"too few runs: {runs} of at least {interleaved.FEWEST_RUNS}")
-    return _Compared(verdict, interleaved.compare(gate, there, here), groups, fresh)
+        return _Compared(verdict, stored.compare(gate, there.groups, here.groups), there, here)
+    both = len(there.runs) + len(here.runs)
+    if both < interleaved.FEWEST_RUNS:
+        return replace(verdict, cause=f"too few runs: {both} of at least {interleaved.FEWEST_RUNS}")
+    return _Compared(verdict, interleaved.compare(gate, there.runs, here.runs), there, here)
 
 
-def _unusable(gate: Gate, there: Sequence[Observation], here: Sequence[Observation], missing: str) -> Verdict | None:
+def _unusable(gate: Gate, there: Sample, here: Sample, runs: int) -> Verdict | None:
     """INVALID or NO BASELINE where the values of a side cannot be judged."""
     name = gate.metric.name
-    problem = fault(here, gate) or missing
-    if problem:
-        return replace(blank(gate, there, here, Word.INVALID), cause=f"{name}: {problem}")
-    if not there and gate.reference is None:
-        return replace(blank(gate, there, here, Word.NO_BASELINE), cause=f"the baseline has no {name}")
-    problem = fault(there, gate)
-    if problem:
+    if here.fault:
+        return blank(gate, there, here, Word.INVALID, f"{name}: {here.fault}")
+    if len(here.runs) < runs:  # judging the rest would select runs
+        return blank(gate, there, here, Word.INVALID, f"{name}: no value in {runs - len(here.runs)} of {runs} runs")
+    if not there.runs and gate.reference is None:
+        return blank(gate, there, here, Word.NO_BASELINE, f"the baseline has no {name}")
+    if there.fault:
         side = f"reference {gate.reference!r}" if gate.reference else "baseline"
-        return replace(blank(gate, there, here, Word.INVALID), cause=f"{name} of the {side}: {problem}")
+        return blank(gate, there, here, Word.INVALID, f"{name} of the {side}: {there.fault}")
     return None
 
 
-def _exact(gate: Gate, verdict: Verdict, reference: list[list[float]], candidate: list[list[float]]) -> Verdict:
-    there = [value for group in reference for value in group]
-    here = [value for group in candidate for value in group]
-    word, why = exact.decide(gate, there, here)
-    change = gate.change(mean(here) - mean(there))
+def _exact(gate: Gate, there: Sample, here: Sample) -> Verdict:
+    word, cause = exact.decide(gate, there.values, here.values)
+    change = gate.change(mean(here.values) - mean(there.values))
     smallest = words.visible_loss(gate, gate.floor)
-    return replace(verdict, word=word, cause=why, change=change, interval=(change, change), smallest_visible=smallest)
+    verdict = blank(gate, there, here, word, cause)
+    return replace(verdict, change=change, interval=(change, change), smallest_visible=smallest)
 
 
 def _close(gate: Gate, compared: _Compared, look: Look, p_worse: float, p_better: float) -> Verdict:
@@ -185,7 +184,9 @@ def _cause(gate: Gate, compared: _Compared) -> str:
     return words.cause(
         gate,
         compared.evidence,
-        with_enough_sessions=stored.visible_with_enough_sessions(gate, compared.reference, compared.candidate),
+        with_enough_sessions=stored.visible_with_enough_sessions(
+            gate, compared.reference.groups, compared.candidate.groups
+        ),
         sessions=f"{sessions} of {stored.ENOUGH_SESSIONS} sessions",
     )
 

@@ -59,7 +59,7 @@ class Sessions:
 
 def sessions(groups: Sequence[Sequence[float]]) -> Sessions:
     """The one-way layout of values grouped by session; every group has at least one value."""
-    means = [mean(group) for group in groups]
+    means = [mean(group) if len(group) > 1 else group[0] for group in groups]
     sizes = tuple(len(group) for group in groups)
     total, count = sum(sizes), len(groups)
     within_df = total - count
@@ -69,7 +69,7 @@ def sessions(groups: Sequence[Sequence[float]]) -> Sessions:
         sizes=sizes,
         mean=mean(means),
         variance_of_means=sum_of_squares(means) / (count - 1) if count > 1 else 0.0,
-        within=math.fsum(sum_of_squares(group) for group in groups) / within_df if within_df else 0.0,
+        within=math.fsum(sum_of_squares(group) for group in groups if len(group) > 1) / within_df if within_df else 0.0,
         within_df=within_df,
         between=spread / (count - 1) if count > 1 else 0.0,
     )
