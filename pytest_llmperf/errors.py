@@ -7,6 +7,7 @@
     ├── BaselineError       a baseline file that cannot be read or written
     ├── UsageError          an option, fixture or CLI argument that makes no sense
     ├── UnavailableError    hardware, engine or data that is not here: the case is skipped
+    ├── BusyError           somebody else measures on this machine for longer than we wait
     ├── ClientError         the load client itself broke: nothing is known about the engine
     └── EngineError         the engine or its traffic broke: the case FAILED
         ├── StartError      it never became ready
@@ -61,6 +62,10 @@ class UsageError(LlmperfError):
 
 class UnavailableError(LlmperfError):
     """Something the case needs is not on this machine; the text says what and how to get it."""
+
+
+class BusyError(LlmperfError):
+    """Another measurement held the machine or its GPUs for longer than a lease waits; nothing was measured."""
 
 
 class ClientError(LlmperfError):

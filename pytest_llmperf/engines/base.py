@@ -1,4 +1,4 @@
-"""The contract of an engine adapter: a command line, a ready rule, counter names, identity.
+"""The contract of an engine adapter: a command line, where the server listens, counter names, identity.
 
 An adapter never imports the engine. A new engine is one file with one class that satisfies ``Engine`` (checked by the
 contract suite in tests/contract/) and one line in the registry.
@@ -7,13 +7,13 @@ contract suite in tests/contract/) and one line in the registry.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from pytest_llmperf.model.acceptance import Acceptance
+from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.suite import Arm
 
@@ -30,16 +30,8 @@ class EngineOptions(BaseModel):
     """The options that may hold ``${VAR}``: what differs from machine to machine (a URL, an image, a path)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """What to start: ``argv`` as a list (never a shell string), and variables beside the inherited environment."""
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-
-
 class Engine(Protocol):
-    """One kind of engine.
+    """One kind of engine. Adapters keep no state: what must be remembered of a server lies in its folder.
 
     Attributes:
         Options: what an arm of this engine may say beside the common keys.
@@ -52,20 +44,33 @@ class Engine(Protocol):
     def unavailable(self, arm: Arm) -> str | None:
         """Why this engine cannot run here and what to do about it, or None. Starts nothing, imports nothing big."""
 
-    def prepare(self, arm: Arm) -> None:
-        """Make what the command needs (a model file); done once, before the start timeout begins."""
+    def prepare(self, arm: Arm, folder: Path) -> None:
+        """Make what the command needs (a model file; a port, for an engine that must be told one).
+
+        Called once before every start, before the start timeout begins; ``folder`` is the server's own and exists.
+        """
 
     def command(self, arm: Arm, folder: Path) -> Command | None:
-        """The command to launch, or None when somebody else runs the server. ``folder`` is the server's own."""
+        """The command to launch, or None when somebody else runs the server.
+
+        Pure: also called to show what would run. ``arm.args`` and ``arm.env`` are added by the caller.
+        """
 
     def address(self, arm: Arm, folder: Path) -> str | None:
         """Base URL of the server, or None while it has not said yet."""
+
+    def fixed_port(self, arm: Arm) -> int | None:
+        """The port that the arm asks for, so that a failed start can name who holds it; None when any will do."""
 
     def api_key_env(self, arm: Arm) -> str | None:
         """Name of the environment variable that holds the API key, or None."""
 
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
-        """Speculation between two scrapes, or None when the engine shows no such counters."""
+        """Speculation between two scrapes, or None when the engine shows no such counters.
+
+        Raises:
+            DeathError: a counter went backwards, so the server was restarted in between.
+        """
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         """Facts that tell builds apart (``engine``, ``engine_version`` ...), read without the server."""

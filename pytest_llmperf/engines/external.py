@@ -1,0 +1,95 @@
+"""The external engine: a server that somebody else started and that speaks OpenAI's completions or chat."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from pydantic import field_validator
+
+from pytest_llmperf.engines import speculation
+from pytest_llmperf.engines.base import EngineOptions
+from pytest_llmperf.model.acceptance import Acceptance
+from pytest_llmperf.model.command import Command
+from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.suite import Arm
+
+
+class ExternalOptions(EngineOptions):
+    """Where the server is.
+
+    Attributes:
+        url: base URL; a trailing ``/v1`` is cut off.
+        api_key_env: NAME of the environment variable that holds the API key. The key itself belongs in no file.
+    """
+
+    VARIABLE_FIELDS: ClassVar[frozenset[str]] = frozenset({"url"})
+
+    url: str
+    api_key_env: str | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _base(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise ValueError("must be an http or https URL such as http://127.0.0.1:8000")
+        if parts.username or parts.password:
+            raise ValueError("must not hold credentials; name a variable with api_key_env")
+        return url.rstrip("/").removesuffix("/v1")
+
+
+class ExternalShape(EngineOptions):
+    """Nothing: the model is whatever the server serves under ``model.id``."""
+
+
+class External:
+    """Attach to ``url``; start and stop nothing. Acceptance comes from whatever counters its /metrics shows."""
+
+    Options: ClassVar[type[EngineOptions]] = ExternalOptions
+    Shape: ClassVar[type[EngineOptions]] = ExternalShape
+
+    def unavailable(self, arm: Arm) -> str | None:
+        """The key's variable is not set."""
+        name = _options(arm).api_key_env
+        if name is not None and not os.environ.get(name):
+            return f"the environment variable {name} (api_key_env) is not set"
+        return None
+
+    def prepare(self, arm: Arm, folder: Path) -> None:
+        """Nothing to make."""
+
+    def command(self, arm: Arm, folder: Path) -> Command | None:  # noqa: ARG002 (the contract's signature)
+        """Somebody else runs the server."""
+        return None
+
+    def address(self, arm: Arm, folder: Path) -> str | None:  # noqa: ARG002
+        """The arm's ``url``."""
+        return _options(arm).url
+
+    def fixed_port(self, arm: Arm) -> int | None:  # noqa: ARG002
+        """No port of ours."""
+        return None
+
+    def api_key_env(self, arm: Arm) -> str | None:
+        """The arm's ``api_key_env``."""
+        return _options(arm).api_key_env
+
+    def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:  # noqa: ARG002
+        """From vLLM's or llama.cpp's counters."""
+        return speculation.acceptance(before, after)
+
+    def identity(self, arm: Arm) -> Mapping[str, str]:  # noqa: ARG002
+        """Only that it is not ours: what runs behind a URL cannot be read without it."""
+        return {"engine": "external"}
+
+    def classify(self, log: str) -> str | None:  # noqa: ARG002
+        """There is no log to read."""
+        return None
+
+
+def _options(arm: Arm) -> ExternalOptions:
+    return ExternalOptions.model_validate(arm.options)

@@ -1,0 +1,66 @@
+"""Model files that we wrote ourselves, kept between sessions and checked whenever they are used."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from pytest_llmperf.engines.tiny_model import Shape, digest, write
+from pytest_llmperf.errors import UnavailableError
+
+LOCK_TIMEOUT_S = 120.0
+"""How long to wait for another process that is writing the same model (seconds for the widest one)."""
+
+
+def path_of(shape: Shape) -> Path:
+    """Where the model of this shape lies, or will: ``$XDG_CACHE_HOME/pytest-llmperf/models`` (``~/.cache``)."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "pytest-llmperf" / "models" / f"tiny-dsv3-{digest(shape)}.gguf"
+
+
+def ensure(shape: Shape) -> Path:
+    """The model's file, written if it is not there or not as it was written (truncated, damaged).
+
+    Raises:
+        UnavailableError: the cache folder cannot be written, or another process holds its lock for too long.
+    """
+    path = path_of(shape)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(path.with_suffix(".lock"), timeout=LOCK_TIMEOUT_S):
+            if not _intact(path):
+                _write(path, shape)
+    except Timeout:
+        raise UnavailableError(f"{path}.lock is held by another process for {LOCK_TIMEOUT_S:g} s") from None
+    except OSError as error:
+        raise UnavailableError(
+            f"cannot write the model cache: {error}; set XDG_CACHE_HOME to a writable folder"
+        ) from None
+    return path
+
+
+def _write(path: Path, shape: Shape) -> None:
+    """The digest first: a file that appears under its final name is complete and can be checked."""
+    fresh = path.with_suffix(".new")
+    write(fresh, shape)
+    _sidecar(path).write_text(_sha256(fresh))
+    fresh.replace(path)
+
+
+def _intact(path: Path) -> bool:
+    try:
+        return _sidecar(path).read_text() == _sha256(path)
+    except OSError:
+        return False
+
+
+def _sidecar(path: Path) -> Path:
+    return path.with_suffix(".sha256")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
