@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from pytest_llmperf.model.finding import Finding
-from pytest_llmperf.model.verdict import Verdict
+from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.verdict import Verdict, Word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +22,9 @@ class CaseResult:
         metrics: mean of the candidate's runs for every metric that could be computed, gated or not.
         findings: of the preconditions and of the runs' validity.
         failure: text of the crash or sanity failure, "" when there was none.
-        skipped: why nothing was measured, "" when something was.
+        skipped: why nothing was measured or judged, "" when something was.
         changed: environment facts that differ from the reference: key -> (reference, candidate).
+        environment: facts of engine, machine and client.
         runs: ids of all runs, in order.
         elapsed_s: wall time of the whole case.
     """
@@ -41,3 +43,45 @@ class CaseResult:
     environment: Mapping[str, str] = field(default_factory=dict)
     runs: tuple[str, ...] = ()
     elapsed_s: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; ``from_dict`` is the inverse."""
+        plain = asdict(self)
+        plain["verdicts"] = [{**verdict, "word": str(verdict["word"])} for verdict in plain["verdicts"]]
+        plain["findings"] = [
+            {**finding, "status": str(finding["status"]), "metrics": _sorted_or_none(finding["metrics"])}
+            for finding in plain["findings"]
+        ]
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> CaseResult:
+        """The result that ``to_dict`` wrote."""
+        values = dict(plain)
+        values["verdicts"] = tuple(_verdict(verdict) for verdict in values["verdicts"])
+        values["findings"] = tuple(_finding(finding) for finding in values["findings"])
+        values["changed"] = {key: (old, new) for key, (old, new) in values["changed"].items()}
+        values["runs"] = tuple(values["runs"])
+        return cls(**values)
+
+
+def _verdict(plain: Mapping[str, Any]) -> Verdict:
+    interval = plain["interval"]
+    return Verdict(
+        **{
+            **plain,
+            "word": Word(plain["word"]),
+            "interval": None if interval is None else (interval[0], interval[1]),
+        }
+    )
+
+
+def _finding(plain: Mapping[str, Any]) -> Finding:
+    metrics = plain["metrics"]
+    return Finding(
+        **{**plain, "status": Status(plain["status"]), "metrics": None if metrics is None else frozenset(metrics)}
+    )
+
+
+def _sorted_or_none(metrics: frozenset[str] | None) -> list[str] | None:
+    return None if metrics is None else sorted(metrics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -24,6 +25,12 @@ SEVERITY: tuple[Word, ...] = (
     Word.PASSED,
 )  # fmt: skip
 """Worst first: an item with several metrics shows the first of these that any of them has."""
+
+
+def worst(words: Iterable[Word]) -> Word:
+    """The word that stands for several; PASSED for none."""
+    found = set(words)
+    return next((word for word in SEVERITY if word in found), Word.PASSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,64 @@
+"""Preconditions: is the machine fit to measure, and is the engine what the suite asks for?"""
+
+from __future__ import annotations
+
+from pytest_llmperf.model.finding import Finding, Status
+
+BUSY_SHARE = 0.5
+"""More runnable processes per core than this before a measurement is a neighbour worth naming."""
+
+LIVE_CHECKS = ("engine_ready", "model_served")
+"""Checks that need the running engine."""
+
+
+def before_start(cores: int, load_average: float | None) -> tuple[Finding, ...]:
+    """What can be said without the engine."""
+    return (_host_idle(cores, load_average),)
+
+
+def at_start() -> tuple[Finding, ...]:
+    """Place-holders for the checks that need the engine, where none was started."""
+    return tuple(Finding(check=name, status=Status.AT_START, policy="require") for name in LIVE_CHECKS)
+
+
+def started(ready_s: float, model_id: str) -> tuple[Finding, ...]:
+    """What a ready engine has shown: it answered, and with tokens of the model that was asked for."""
+    return (
+        Finding(
+            check="engine_ready",
+            status=Status.PASS,
+            policy="require",
+            value=f"after {ready_s:.1f} s",
+            evidence="a completion came back with tokens",
+        ),
+        Finding(
+            check="model_served", status=Status.PASS, policy="require", value=model_id, evidence="GET /v1/models"
+        ),
+    )
+
+
+def warmed_up(*, steady: bool) -> Finding:
+    """Whether the warm-up ended because the engine was steady, or because a bound came first."""
+    return Finding(
+        check="warm_up",
+        status=Status.PASS if steady else Status.FAIL,
+        policy="warn",
+        value="steady" if steady else "still getting faster",
+        expected="steady",
+        remedy="give it more time: warmup.at_most and warmup.requests in the suite",
+    )
+
+
+def _host_idle(cores: int, load_average: float | None) -> Finding:
+    if load_average is None:
+        return Finding(check="host_idle", status=Status.UNSUPPORTED, policy="warn", evidence="/proc/loadavg")
+    busy = load_average > BUSY_SHARE * cores
+    return Finding(
+        check="host_idle",
+        status=Status.FAIL if busy else Status.PASS,
+        policy="warn",
+        value=f"load average {load_average:.2f} on {cores} cores",
+        expected=f"at most {BUSY_SHARE * cores:.1f}",
+        evidence="/proc/loadavg, one minute",
+        remedy="find what else is running: results on a busy host are noisy",
+    )

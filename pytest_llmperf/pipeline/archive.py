@@ -1,0 +1,101 @@
+"""Saved runs: one folder per run, written before anything is judged.
+
+``run.json`` uses the key names of ``vllm bench serve --save-result`` where the meaning is the same, so that scripts
+which read those files read ours; what vLLM has no word for is under ``llmperf``. ``records.npz`` holds the raw stamps
+(written by the client), ``engine.log`` what the engine logged during the run.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pytest_llmperf.model.case import Case, workload_digest
+from pytest_llmperf.model.run import Role, Run
+
+
+def new_folder(root: Path, case: Case, role: Role, now: datetime) -> Path:
+    """A folder for one run, made here; its name sorts by time and is unique across processes."""
+    stamp = f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}"
+    folder = root / "runs" / f"{stamp}-{_label(case)}-{role}-{secrets.token_hex(3)}"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def save(folder: Path, run: Run, values: Mapping[str, float], case: Case, log: str) -> None:
+    """Write ``run.json`` and the run's part of the engine's log; ``run.json`` appears whole or not at all."""
+    if log:
+        (folder / "engine.log").write_text(log, encoding="utf-8")
+    draft = folder / "run.json.tmp"
+    draft.write_text(json.dumps(_as_json(run, values, case), indent=1), encoding="utf-8")
+    draft.replace(folder / "run.json")
+
+
+def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any]:
+    records, load = run.records, case.load
+    ok = records.ok
+    return {
+        "date": run.started,
+        "backend": "openai-chat" if case.workload.api == "chat" else "openai",
+        "model_id": run.environment.get("model", ""),
+        "num_prompts": len(records),
+        "request_rate": load.value if load.kind == "request_rate" else "inf",
+        "max_concurrency": load.value if load.kind == "concurrency" else None,
+        "duration": (run.window_ns[1] - run.window_ns[0]) / 1e9,
+        "completed": int(ok.sum()),
+        "failed": int((~ok).sum()),
+        "total_input_tokens": _known_sum(records.input_tokens[ok]),
+        "total_output_tokens": _known_sum(records.output_tokens[ok]),
+        **values,
+        "llmperf": {
+            "id": run.id,
+            "suite": run.suite,
+            "case": run.case,
+            "arm": run.arm,
+            "role": run.role,
+            "session": run.session,
+            "order": run.order,
+            "seed": run.seed,
+            "plan": run.plan_digest,
+            "workload": workload_digest(case.workload, case.load),
+            "window_ns": list(run.window_ns),
+            "client": asdict(run.client),
+            "acceptance": None if run.acceptance is None else asdict(run.acceptance),
+            "environment": dict(run.environment),
+            "findings": [{**asdict(finding), "metrics": _names(finding.metrics)} for finding in run.findings],
+        },
+    }
+
+
+def _known_sum(column: Any) -> int | None:
+    """The sum of a count column; None, not a wrong number, when one of the counts is unknown."""
+    return int(column.sum()) if (column >= 0).all() else None
+
+
+def _names(metrics: frozenset[str] | None) -> list[str] | None:
+    return None if metrics is None else sorted(metrics)
+
+
+EARLIER_RUNS = 5
+"""How many of the newest saved runs tell how long a run takes."""
+
+
+def earlier_run_seconds(root: Path, case: Case) -> float | None:
+    """Mean duration of the newest saved candidate runs of a case; None when there are none."""
+    pattern = f"*-{_label(case)}-candidate-*/run.json"
+    durations = []
+    for path in sorted((root / "runs").glob(pattern), reverse=True)[:EARLIER_RUNS]:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        if saved["llmperf"]["suite"] == case.suite.name:
+            durations.append(saved["duration"])
+    return sum(durations) / len(durations) if durations else None
+
+
+def _label(case: Case) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", case.id)

@@ -1,0 +1,164 @@
+"""One run: plan, scrape, drive, scrape, save; then, and only then, decide whether its data are sane."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytest_llmperf import load, metrics, registry, workload
+from pytest_llmperf.checks import validity
+from pytest_llmperf.clock import Clock
+from pytest_llmperf.engines.base import Engine
+from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
+from pytest_llmperf.load.capture import End, Progress
+from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.outcome import Outcome
+from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.run import Acceptance, Role, Run
+from pytest_llmperf.pipeline import archive
+from pytest_llmperf.pipeline.servers import Server
+
+EVIDENCE_LINES = 20
+"""How much of an engine's log a failure shows; the whole log is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A run and what it measured: one value per metric."""
+
+    run: Run
+    values: Mapping[str, float]
+
+    @property
+    def invalid_metrics(self) -> frozenset[str]:
+        """The metrics that this run's findings forbid to judge."""
+        found: set[str] = set()
+        for finding in self.run.findings:
+            if finding.invalidates:
+                found |= self.values.keys() if finding.metrics is None else finding.metrics
+        return frozenset(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What to run: the place of one run in its case."""
+
+    case: Case
+    role: Role
+    order: int
+    seed: int
+    folder: Path
+    environment: Mapping[str, str]
+
+
+def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None]) -> Trial:
+    """Load ``server`` once with the case's workload and load.
+
+    The run is saved before its data are looked at; a failure leaves it saved too.
+
+    Raises:
+        DeathError: the engine's process ended.
+        StallError: no byte on any stream for the suite's stall timeout.
+        SanityError: requests failed or answers are wrong.
+    """
+    case = task.case
+    plan = workload.plan(case.workload, case.load, seed=task.seed, model_id=server.endpoint.model)
+    started = clock.utc_now()
+    log_start = server.log_size()
+    before = server.counters()
+    capture = load.drive(
+        plan,
+        server.endpoint,
+        task.folder,
+        stall_timeout_s=case.suite.stall_timeout_s,
+        request_timeout_s=case.suite.request_timeout_s,
+        alive=server.alive,
+        progress=lambda progress: show(_line(task, server, progress)),
+    )
+    after = server.counters() if capture.end == "complete" else None
+    engine: Engine = registry.load("engine", server.arm.engine)()
+    acceptance = engine.acceptance(server.arm, before, after) if before is not None and after is not None else None
+    run = Run(
+        id=task.folder.name,
+        suite=case.suite.name,
+        case=case.id,
+        arm=server.arm.name,
+        role=task.role,
+        session=server.session,
+        order=task.order,
+        started=started.isoformat(timespec="milliseconds"),
+        seed=task.seed,
+        plan_digest=plan.digest,
+        window_ns=capture.window_ns,
+        records=capture.records,
+        client=capture.client,
+        acceptance=acceptance,
+        environment={**task.environment, "acceptance": _kind(acceptance)},
+        folder=task.folder,
+    )
+    values = metrics.compute(run.records, run.window_ns, acceptance)
+    findings = (
+        *validity.client_findings(run.client, values, case.gates),
+        validity.prefix_findings(run.records),
+    )
+    run = replace(run, findings=findings)
+    archive.save(task.folder, run, values, case, log=server.log_since(log_start))
+    _require_sane(run, capture.end, server, engine)
+    return Trial(run, values)
+
+
+def _line(task: Task, server: Server, now: Progress) -> str:
+    return (
+        f"{task.case.id}  {task.role} {task.order + 1} on {server.arm.name}: {now.done} of {now.total} requests,"
+        f" {now.in_flight} in flight, {now.elapsed_s:.0f} s"
+    )
+
+
+def run_seed(base: int, case: Case, count: int) -> int:
+    """The seed of the ``count``-th run of a case: no two runs, and no run and its warm-up, send the same prompts."""
+    text = f"{base}/{case.suite.name}/{case.arm.name}/{case.id}/{count}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def _kind(acceptance: Acceptance | None) -> str:
+    """Natural and synthetic acceptance are never compared with each other; see ``checks.comparability``."""
+    if acceptance is None or acceptance.drafted == 0:
+        return "none"
+    return "synthetic" if acceptance.synthetic else "natural"
+
+
+def _require_sane(run: Run, end: End, server: Server, engine: Engine) -> None:
+    if end == "complete" and bool(run.records.ok.all()):
+        return
+    evidence = server.tail(EVIDENCE_LINES)
+    kept = f"{int(run.records.ok.sum())} of {len(run.records)} requests had succeeded; records kept in {run.folder}"
+    if end == "died":
+        raise DeathError(
+            f"the engine's process ended ({server.exit_description()}) during {run.role} run {run.order + 1}; {kept}",
+            cause=engine.classify(server.tail(400)) or "crash",
+            evidence=evidence,
+            log=server.log,
+        )
+    if end == "stalled":
+        raise StallError(
+            f"no byte on any stream for the stall timeout during {run.role} run {run.order + 1}; {kept}",
+            cause="stall",
+            evidence=evidence,
+            log=server.log,
+        )
+    raise _failed_requests(run.records, kept, evidence, server)
+
+
+def _failed_requests(records: Records, kept: str, evidence: str, server: Server) -> EngineError:
+    bad = [i for i in range(len(records)) if records.outcome[i] != Outcome.OK]
+    reasons = Counter(records.reason[i] for i in bad)
+    lines = [f"{count} x {reason}" for reason, count in reasons.most_common(5)]
+    return SanityError(
+        f"{len(bad)} of {len(records)} requests failed: {lines[0]}; {kept}",
+        cause="network" if all(records.status[i] < 0 for i in bad) else "unknown",
+        evidence="\n".join([*lines[1:], *([evidence] if evidence else [])]),
+        log=server.log,
+    )

@@ -1,0 +1,174 @@
+"""The verdicts of one case: against arms of the same session, against the stored baseline, confirmed when red."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytest_llmperf import baseline, judge
+from pytest_llmperf.checks import comparability
+from pytest_llmperf.clock import Clock
+from pytest_llmperf.errors import BaselineError
+from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
+
+ACCEPTED_RUNS = 3
+"""Runs that one accepted session records; more runs of one session hardly sharpen a baseline, more sessions do."""
+
+GIT_TIMEOUT_S = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """Where stored baselines are, and whether this session may write them.
+
+    Attributes:
+        family: number of gated cases, over which p-values are adjusted.
+    """
+
+    store: baseline.Store
+    hardware: str
+    accept: baseline.Mode
+    why: str
+    family: int
+
+    def read(self, case: Case) -> list[baseline.Baseline]:
+        """The stored baselines of a case that may serve here."""
+        return self.store.read_case(self.hardware, case.suite.name, case.id, any_hardware=_any_hardware(case))
+
+    def place(self, case: Case, gate: Gate) -> Path:
+        """The file that has, or would have, the baseline of one gate."""
+        counts = _any_hardware(case) and not gate.metric.timing
+        slug = comparability.ANY_HARDWARE if counts else self.hardware
+        return self.store.path(slug, case.suite.name, case.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Verdicts in the order of the case's gates, and which facts differ from the stored baseline's."""
+
+    verdicts: tuple[Verdict, ...]
+    changed: Mapping[str, tuple[str, str]]
+
+
+def judge_case(case: Case, work: CaseMeasurement, shelf: Shelf, prepared: CaseResult, clock: Clock) -> Judged:
+    """Measure what the gates need and judge it; a red is measured again after a fresh start.
+
+    Raises:
+        EngineError: the engine died, hung or sent wrong answers.
+    """
+    gates = case.gates
+    verdicts = _within_session(work, gates)
+    environment: Mapping[str, str] = {}
+    stored = [gate for gate in gates if gate.reference is None]
+    if stored:
+        found, environment = _stored(case, work, stored, shelf, prepared, clock)
+        verdicts |= found
+    ordered = [verdicts[gate.metric.name] for gate in gates]
+    confirmed = work.confirm(_without_invalid(ordered, work.invalid_metrics()), gates)
+    return Judged(tuple(confirmed), comparability.changed(environment, work.facts()))
+
+
+def _within_session(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
+    arms = {gate.reference for gate in gates if gate.reference is not None}
+    if arms:
+        work.interleave()
+    verdicts: dict[str, Verdict] = {}
+    for arm in sorted(arms):
+        own = [gate for gate in gates if gate.reference == arm]
+        judged = judge.judge(measurement(work.of("reference", arm)), measurement(work.of("candidate")), own)
+        verdicts |= {verdict.metric: verdict for verdict in judged}
+    return verdicts
+
+
+def _stored(
+    case: Case, work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
+) -> tuple[dict[str, Verdict], Mapping[str, str]]:
+    try:
+        baselines = shelf.read(case)
+        if baseline.may_write(shelf.accept, next(iter(baselines), None)):
+            return _record(case, work, gates, shelf, prepared, clock), {}
+    except BaselineError as error:
+        work.run_candidate(1)
+        verdicts = judge.judge(measurement([]), measurement(work.of("candidate")), gates)
+        return {verdict.metric: replace(verdict, cause=str(error)) for verdict in verdicts}, {}
+    for look in judge.LOOKS:
+        work.run_candidate(look.runs)
+        reference = baseline.reference(baselines, work.facts())
+        candidate = measurement(work.of("candidate"))
+        verdicts = judge.sequential(reference.measurement, candidate, gates, family=shelf.family)
+        if not judge.undecided(verdicts):
+            break
+    explained = (_explain(verdict, gate, case, shelf, reference) for verdict, gate in zip(verdicts, gates, strict=True))
+    return {verdict.metric: verdict for verdict in explained}, reference.environment
+
+
+def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: baseline.Reference) -> Verdict:
+    """NO BASELINE with its reason: not comparable, no such metric in the file, or no file."""
+    if verdict.word is not Word.NO_BASELINE:
+        return verdict
+    place = shelf.place(case, gate)
+    if why := reference.refused.get(verdict.metric):
+        return replace(verdict, cause=f"{why} ({place})")
+    return verdict if place.exists() else replace(verdict, cause=f"there is no {place}")
+
+
+def _record(
+    case: Case, work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
+) -> dict[str, Verdict]:
+    work.run_candidate(ACCEPTED_RUNS)
+    runs = measurement(work.of("candidate"))
+    result = replace(prepared, environment=work.facts(), findings=(*prepared.findings, *work.findings()))
+    accepted = baseline.accept(
+        result,
+        runs,
+        why=shelf.why,
+        on=clock.utc_now().date(),
+        commit=_commit(case.suite.file.parent),
+        metrics=work.recorded,
+    )
+    shelf.store.write_case(shelf.hardware, case.suite.name, accepted, any_hardware=_any_hardware(case))
+    values = work.mean_values()
+    return {
+        gate.metric.name: Verdict(
+            metric=gate.metric.name,
+            word=Word.SKIPPED,
+            margin=gate.margin,
+            measured=values.get(gate.metric.name),
+            runs=len(work.of("candidate")),
+            cause=f"baseline recorded in {shelf.place(case, gate)}",
+        )
+        for gate in gates
+    }
+
+
+def _without_invalid(verdicts: Sequence[Verdict], invalid: Mapping[str, str]) -> list[Verdict]:
+    """INVALID instead of any other word where a run's findings forbid to judge the metric."""
+    return [
+        replace(verdict, word=Word.INVALID, cause=invalid[verdict.metric]) if verdict.metric in invalid else verdict
+        for verdict in verdicts
+    ]
+
+
+def _any_hardware(case: Case) -> bool:
+    return case.suite.hardware.gpu is None
+
+
+def _commit(folder: Path) -> str:
+    """The commit that ``folder`` is at; ``unknown`` outside a repository."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=GIT_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return done.stdout.strip() or "unknown"

@@ -1,0 +1,101 @@
+"""What a session would do, as text: cases in order, commands, runs, starts and expected time. Starts nothing."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from pytest_llmperf import judge, registry
+from pytest_llmperf.engines.base import Engine
+from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.pipeline import archive
+from pytest_llmperf.pipeline.measure import INTERLEAVING
+from pytest_llmperf.pipeline.servers import server_key
+
+FOLDER = Path("<folder>")
+"""Stands for the server's own folder, which has no name before it starts."""
+
+
+def describe(cases: Sequence[tuple[str, Case, Collection[str]]], subjects: Sequence[Arm], save: Path) -> list[str]:
+    """Lines for the terminal.
+
+    Args:
+        cases: node id, case with the selected gates, and names of the selected items.
+        subjects: the arm that is measured in each case.
+        save: where earlier runs are, from which the time is expected.
+    """
+    lines: list[str] = []
+    starts, seconds, unknown = 0, 0.0, 0
+    running: set[str] = set()
+    for (nodeid, case, items), subject in zip(cases, subjects, strict=True):
+        wanted = _servers(case, subject) if case.gates else {}
+        starts += len(wanted.keys() - running)
+        running = set(wanted)
+        earlier = archive.earlier_run_seconds(save, case)
+        lines += ["", nodeid, *(f"    {line}" for line in _case_lines(case, subject, items))]
+        if not case.gates:
+            continue
+        if earlier is None:
+            unknown += 1
+        else:
+            seconds += earlier * _runs(case)
+    time = f"about {seconds / 60:.1f} min of load by earlier runs" if seconds else "time unknown"
+    if seconds and unknown:
+        time += f", and {unknown} case{'s' * (unknown != 1)} never measured here"
+    head = f"{len(cases)} case{'s' * (len(cases) != 1)}, {starts} engine start{'s' * (starts != 1)}, {time}"
+    return [head, *lines]
+
+
+def _servers(case: Case, subject: Arm) -> dict[str, Arm]:
+    servers = {server_key(subject): subject}
+    for arm in case.references:
+        servers[f"{server_key(arm)} reference"] = arm
+    return servers
+
+
+def _case_lines(case: Case, subject: Arm, items: Collection[str]) -> list[str]:
+    work = case.workload
+    asked = f"{work.requests} requests, {work.input_tokens} in, {work.output_tokens} out"
+    lines = [
+        f"items      {', '.join(items)}",
+        f"workload   {work.kind}: {asked}, {case.load}",
+        f"candidate  {subject.name}: {_command(subject)}",
+    ]
+    lines += [f"reference  {arm.name}: {_command(arm)}" for arm in case.references]
+    if case.gates:
+        lines.append(f"runs       {_schedule(case)}")
+    lines += [f"gate       {_gate(gate)}" for gate in case.gates]
+    return lines
+
+
+def _command(arm: Arm) -> str:
+    engine: Engine = registry.load("engine", arm.engine)()
+    if reason := engine.unavailable(arm):
+        return f"skipped: {reason}"
+    command = engine.command(arm, FOLDER)
+    if command is None:
+        return f"attach to {engine.address(arm, FOLDER)}"
+    return shlex.join(command.argv)
+
+
+def _schedule(case: Case) -> str:
+    parts = []
+    if case.references:
+        parts.append(f"{INTERLEAVING} (A reference, B candidate)")
+    if any(gate.reference is None for gate in case.gates):
+        looks = ", ".join(str(look.runs) for look in judge.LOOKS)
+        parts.append(f"against the baseline after {looks} runs, until decided")
+    return "; ".join(parts)
+
+
+def _gate(gate: Gate) -> str:
+    margin = f"{gate.margin * 100:.3g} %" if gate.metric.scale == "ratio" else f"{gate.margin:g} {gate.metric.unit}"
+    return f"{gate.metric.name}: margin {margin} against {gate.reference or 'the stored baseline'}"
+
+
+def _runs(case: Case) -> int:
+    interleaved = len(INTERLEAVING) if case.references else 0
+    return max(interleaved, judge.LOOKS[0].runs)

@@ -1,0 +1,169 @@
+"""The command line: one table of options, and the same values checked and typed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from pytest_llmperf.errors import UsageError
+from pytest_llmperf.model.verdict import Word
+
+FAIL_ON = "regressed,failed,invalid,no-baseline"
+_FAILABLE = {
+    "regressed": Word.REGRESSED,
+    "failed": Word.FAILED,
+    "invalid": Word.INVALID,
+    "no-baseline": Word.NO_BASELINE,
+    "inconclusive": Word.INCONCLUSIVE,
+}
+
+
+def add(parser: pytest.Parser) -> None:
+    """Declare every option; docs/options.md lists them, and a test compares the two."""
+    group = parser.getgroup("llmperf", "performance of LLM serving engines")
+    group.addoption(
+        "--llmperf-engine",
+        action="append",
+        default=[],
+        metavar="ARM[,ARM]",
+        help="run only these arms of the suites, also ones that are not default",
+    )
+    group.addoption(
+        "--llmperf-endpoint",
+        metavar="URL",
+        help="measure the server at URL instead of starting the arm's engine; in-session references still start",
+    )
+    group.addoption(
+        "--llmperf-set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override one value of the suites for this session, such as workloads.words.requests=64",
+    )
+    group.addoption(
+        "--llmperf-seed",
+        type=int,
+        metavar="N",
+        help="seed of prompts and arrivals; fresh every session by default, so that no cache can know the prompts",
+    )
+    group.addoption(
+        "--llmperf-baselines", metavar="DIR", help="folder of the baselines (default: baselines/ beside the rootdir)"
+    )
+    group.addoption(
+        "--llmperf-accept",
+        choices=("none", "missing", "all"),
+        default="none",
+        help="record what is measured as the baseline: where there is none (missing), everywhere (all); needs a reason",
+    )
+    group.addoption("--llmperf-why", metavar="TEXT", help="the reason that is stored with an accepted baseline")
+    group.addoption(
+        "--llmperf-report",
+        action="append",
+        default=[],
+        metavar="KIND:PATH",
+        help="write a report at the end of the session, such as json:results.json; repeatable",
+    )
+    group.addoption("--llmperf-save", metavar="DIR", help="folder of the saved runs (default: .llmperf in the rootdir)")
+    group.addoption(
+        "--llmperf-fail-on",
+        default=FAIL_ON,
+        metavar="WORDS",
+        help=f"outcomes that turn the session red (default: {FAIL_ON}; also: inconclusive)",
+    )
+    group.addoption(
+        "--llmperf-plan", action="store_true", help="show cases, commands and order; start nothing, measure nothing"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of one session, checked."""
+
+    engines: tuple[str, ...]
+    endpoint: str | None
+    overrides: dict[str, str]
+    seed: int
+    baselines: Path
+    accept: Literal["none", "missing", "all"]
+    why: str
+    reports: tuple[tuple[str, Path], ...]
+    save: Path
+    fail_on: frozenset[Word]
+    plan: bool
+
+
+def read(config: pytest.Config) -> Options:
+    """The session's options.
+
+    Raises:
+        pytest.UsageError: a value that cannot be obeyed; the text names the option and what would be right.
+    """
+    try:
+        return _read(config)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _read(config: pytest.Config) -> Options:
+    accept, why = config.getoption("llmperf_accept"), config.getoption("llmperf_why") or ""
+    if accept != "none" and not why.strip():
+        raise UsageError(
+            f"--llmperf-accept={accept} needs --llmperf-why='the reason', which is stored with the baseline"
+        )
+    seed = config.getoption("llmperf_seed")
+    return Options(
+        engines=tuple(name.strip() for value in config.getoption("llmperf_engine") for name in value.split(",")),
+        endpoint=_endpoint(config.getoption("llmperf_endpoint")),
+        overrides=_overrides(config.getoption("llmperf_set")),
+        seed=int.from_bytes(os.urandom(6), "big") if seed is None else seed,
+        baselines=config.invocation_params.dir
+        / (config.getoption("llmperf_baselines") or config.rootpath / "baselines"),
+        accept=accept,
+        why=why.strip(),
+        reports=_reports(config.getoption("llmperf_report"), config.invocation_params.dir),
+        save=config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf"),
+        fail_on=_fail_on(config.getoption("llmperf_fail_on")),
+        plan=config.getoption("llmperf_plan"),
+    )
+
+
+def _endpoint(value: str | None) -> str | None:
+    if value is not None and not value.startswith(("http://", "https://")):
+        raise UsageError(f"--llmperf-endpoint={value}: a URL starts with http:// or https://")
+    return value.rstrip("/") if value else None
+
+
+def _overrides(values: Sequence[str]) -> dict[str, str]:
+    overrides: dict[str, str] = {}
+    for value in values:
+        key, equals, new = value.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--llmperf-set={value}: write KEY=VALUE, such as workloads.words.requests=64")
+        overrides[key.strip()] = new
+    return overrides
+
+
+def _reports(values: Sequence[str], folder: Path) -> tuple[tuple[str, Path], ...]:
+    from pytest_llmperf import registry  # noqa: PLC0415 (only when a report is asked for)
+
+    reports = []
+    for value in values:
+        kind, colon, path = value.partition(":")
+        if not colon or not path:
+            raise UsageError(f"--llmperf-report={value}: write KIND:PATH; kinds: {', '.join(registry.names('report'))}")
+        registry.load("report", kind)
+        reports.append((kind, folder / path))
+    return tuple(reports)
+
+
+def _fail_on(value: str) -> frozenset[Word]:
+    words = [word.strip() for word in value.split(",") if word.strip()]
+    unknown = [word for word in words if word not in _FAILABLE]
+    if unknown:
+        raise UsageError(f"--llmperf-fail-on={value}: {unknown[0]!r} is none of {', '.join(_FAILABLE)}")
+    return frozenset(_FAILABLE[word] for word in words)

@@ -1,0 +1,167 @@
+"""What one pytest session knows: its options, which items were selected, and the results of the cases so far."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+from pytest_llmperf import suitefile
+from pytest_llmperf.errors import UsageError
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.metric import Group
+from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.model.suite import Suite
+from pytest_llmperf.model.verdict import Word, worst
+from pytest_llmperf.pipeline.campaign import Campaign
+from pytest_llmperf.plugin import options
+from pytest_llmperf.plugin.outcome import ItemOutcome
+from pytest_llmperf.plugin.progress import Progress
+from pytest_llmperf.reports import terminal
+
+_KEY = pytest.StashKey["State"]()
+
+
+def of(config: pytest.Config) -> State:
+    """The session's state; made on first use."""
+    if _KEY not in config.stash:
+        config.stash[_KEY] = State(config)
+    return config.stash[_KEY]
+
+
+def existing(config: pytest.Config) -> State | None:
+    """The session's state if anything made one."""
+    return config.stash.get(_KEY, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A case with the groups that -m, -k and the command line left of it."""
+
+    case: Case
+    groups: frozenset[Group]
+
+
+class State:
+    """Measures a case when its first item asks, and remembers the answer for the others."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.options = options.read(config)
+        self.progress = Progress(config)
+        self._selected: dict[str, Selected] = {}
+        self._suites: list[Suite] = []
+        self._outcomes: dict[str, ItemOutcome] = {}
+        self._results: dict[str, CaseResult] = {}
+        self._failure_shown_by: dict[str, str] = {}
+        self._campaign: Campaign | None = None
+
+    def cases_of(self, suite: Suite) -> list[Case]:
+        """The cases of a collected suite that ``--llmperf-engine`` leaves, none where it names none of its arms."""
+        self._suites.append(suite)
+        arms = [name for name in self.options.engines if suitefile.knows(suite, name)]
+        return [] if self.options.engines and not arms else suitefile.expand(suite, engines=arms)
+
+    def select(self, selected: Mapping[str, Selected]) -> None:
+        """Take the final selection; complain about arms and overrides that no suite knows."""
+        self._selected = dict(selected)
+        try:
+            suitefile.check_engines(self.options.engines, self._suites)
+            suitefile.check_overrides(self.options.overrides, self._suites)
+        except UsageError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    @property
+    def selected(self) -> Mapping[str, Selected]:
+        """The selected cases by node id, in the order of the session."""
+        return self._selected
+
+    @property
+    def campaign(self) -> Campaign:
+        """Servers, stores and seeds of this session; made when something is measured or planned."""
+        if self._campaign is None:
+            measured = sum(1 for selected in self._selected.values() if selected.groups)
+            self._campaign = Campaign(
+                baselines=self.options.baselines,
+                save=self.options.save,
+                seed=self.options.seed,
+                accept=self.options.accept,
+                why=self.options.why,
+                endpoint=self.options.endpoint,
+                family=max(1, measured),
+                show=self.progress,
+            )
+        return self._campaign
+
+    def outcome(self, nodeid: str, case_nodeid: str, group: Group | None) -> ItemOutcome:
+        """The outcome of one item; measures its case when that was not done yet."""
+        if nodeid not in self._outcomes:
+            result = self._result(case_nodeid, measured=group is not None)
+            self._outcomes[nodeid] = self._judge_item(nodeid, case_nodeid, group, result)
+        return self._outcomes[nodeid]
+
+    def result_json(self, case_nodeid: str) -> str:
+        """The case's result so far, as text that can travel between processes."""
+        return json.dumps(self._results[case_nodeid].to_dict())
+
+    def properties(self, case_nodeid: str, group: Group | None, word: Word) -> list[tuple[str, object]]:
+        """What JUnit and other reports shall know of an item: its word, its metrics, its runs."""
+        result = self._results[case_nodeid]
+        properties: list[tuple[str, object]] = [("llmperf_outcome", str(word))]
+        if group is not None:
+            properties += [(name, value) for name, value in result.metrics.items() if METRICS[name].group == group]
+            properties += [("llmperf_run", run) for run in result.runs]
+        return properties
+
+    def _result(self, case_nodeid: str, *, measured: bool) -> CaseResult:
+        selected = self._selected[case_nodeid]
+        case = selected.case.restricted_to(selected.groups)
+        if case_nodeid not in self._results:
+            self._results[case_nodeid] = self.campaign.prepare(case, case_nodeid, live=bool(selected.groups))
+        prepared = self._results[case_nodeid]
+        if measured and not prepared.verdicts and not prepared.failure and not prepared.skipped:
+            recorded = [gate.metric.name for gate in selected.case.gates if gate.reference is None]
+            self._results[case_nodeid] = self.campaign.measure(case, prepared, recorded)
+        self.progress.clear()
+        return self._results[case_nodeid]
+
+    def _judge_item(self, nodeid: str, case_nodeid: str, group: Group | None, result: CaseResult) -> ItemOutcome:
+        if result.failure:
+            shown_by = self._failure_shown_by.setdefault(case_nodeid, nodeid)
+            if shown_by != nodeid:
+                return ItemOutcome(Word.SKIPPED, f"not judged: FAILED, see {shown_by}", red=False)
+            return self._outcome(Word.FAILED, result.failure)
+        if result.skipped:
+            return ItemOutcome(Word.SKIPPED, result.skipped, red=False)
+        if group is None:
+            broken = [finding for finding in result.findings if finding.invalidates and finding.metrics is None]
+            return self._outcome(
+                Word.INVALID if broken else Word.PASSED, "\n".join(map(str, broken or result.findings))
+            )
+        verdicts = tuple(verdict for verdict in result.verdicts if METRICS[verdict.metric].group == group)
+        word = worst(verdict.word for verdict in verdicts)
+        return self._outcome(word, "\n".join(terminal.render(replace(result, verdicts=verdicts))))
+
+    def _outcome(self, word: Word, text: str) -> ItemOutcome:
+        return ItemOutcome(word, text, red=word in self.options.fail_on)
+
+    def keep_for(self, nextitem: pytest.Item | None) -> None:
+        """Stop the servers that the next item does not need."""
+        if self._campaign is None:
+            return
+        from pytest_llmperf.plugin.facade import needed_case  # noqa: PLC0415 (it is built on this module)
+
+        following = None if nextitem is None else self._selected.get(getattr(nextitem.parent, "nodeid", ""))
+        if following is not None:
+            self._campaign.keep_for([following.case.restricted_to(following.groups)])
+        elif nextitem is not None and (case := needed_case(self, nextitem)) is not None:
+            self._campaign.keep_for([case])
+        else:
+            self._campaign.keep_for([])
+
+    def close(self) -> None:
+        """Stop everything that was started; may be called twice."""
+        if self._campaign is not None:
+            self._campaign.close()

@@ -1,0 +1,47 @@
+"""The end of a session: a block per case on the terminal, and the reports that were asked for.
+
+Works from what travelled on the test reports, so that it is the same with and without xdist.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_llmperf import registry
+from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.plugin import options
+from pytest_llmperf.reports import terminal
+
+RESULTS = pytest.StashKey[dict[str, CaseResult]]()
+
+
+def remember(config: pytest.Config, report: pytest.TestReport) -> None:
+    """Keep the newest result of the case that ``report`` belongs to."""
+    result = CaseResult.from_dict(json.loads(report.llmperf_result))
+    config.stash.setdefault(RESULTS, {})[result.nodeid] = result
+
+
+def show(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """One block per case."""
+    results = config.stash.get(RESULTS, {})
+    if not results:
+        return
+    terminalreporter.section("llmperf", sep="=")
+    for result in results.values():
+        for line in terminal.render(result):
+            terminalreporter.write_line(line)
+
+
+def write_reports(config: pytest.Config) -> None:
+    """Write every ``--llmperf-report`` of the session."""
+    results = tuple(config.stash.get(RESULTS, {}).values())
+    for kind, path in options.read(config).reports:
+        _write(path, registry.load("report", kind)(results))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,160 @@
+"""A case result as lines for a terminal: facts, size against margin, evidence, next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.metric import GROUPS, Metric
+from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.model.verdict import Verdict, Word, worst
+
+ALSO_SHOWN = (
+    "output_throughput", "request_throughput", "mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_itl_ms",
+    "mean_e2el_ms", "acceptance_length", "acceptance_rate",
+)  # fmt: skip
+"""Measured but not gated: shown on one line, where they could be computed; the JSON report has all of them."""
+
+
+def render(result: CaseResult) -> list[str]:
+    """The block of one case; the first line names it, the others are indented."""
+    return [_heading(result), *(f"  {line}" for line in _body(result))]
+
+
+def _heading(result: CaseResult) -> str:
+    words = [
+        f"{group} {worst(verdict.word for verdict in verdicts)}"
+        for group in GROUPS
+        if (verdicts := [v for v in result.verdicts if METRICS[v.metric].group == group])
+    ]
+    if result.failure:
+        words = [str(Word.FAILED)]
+    elif result.skipped:
+        words = ["skipped"]
+    return "   ".join([result.nodeid, result.hardware, ", ".join(words)]).rstrip()
+
+
+def _body(result: CaseResult) -> Iterator[str]:
+    if result.failure:
+        yield from result.failure.splitlines()
+        return
+    if result.skipped:
+        yield result.skipped
+        return
+    yield from _table([row for verdict in result.verdicts for row in _rows(verdict)])
+    yield from (_note(verdict) for verdict in result.verdicts if _note(verdict))
+    yield from _also(result)
+    yield from (str(finding) for finding in result.findings if _worth_showing(finding))
+    yield from _next_steps(result)
+
+
+def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
+    metric = METRICS[verdict.metric]
+    runs = f"{verdict.runs} run{'s' * (verdict.runs != 1)}"
+    if verdict.reference is None or verdict.measured is None or verdict.change is None:
+        value = "" if verdict.measured is None else f"{_number(verdict.measured)} {metric.unit}"
+        yield verdict.metric, value, "", f"margin {_share(verdict.margin, metric)}", "", runs, str(verdict.word)
+        return
+    change = _change(verdict.change, metric)
+    if verdict.interval is not None and not _exact(verdict):
+        low, high = verdict.interval
+        change += f" [{_change(low, metric, unit=False)}, {_change(high, metric, unit=False)}]"
+    yield (
+        verdict.metric,
+        f"{_number(verdict.reference)} -> {_number(verdict.measured)} {metric.unit}".rstrip(),
+        change,
+        f"margin {_share(verdict.margin, metric)}",
+        _p_value(verdict),
+        f"{runs} against {_reference(verdict)}",
+        str(verdict.word),
+    )
+
+
+def _reference(verdict: Verdict) -> str:
+    if verdict.against != "baseline":
+        return f"{verdict.reference_runs} of {verdict.against}"
+    return f"baseline of {verdict.reference_sessions} session{'s' * (verdict.reference_sessions != 1)}"
+
+
+def _p_value(verdict: Verdict) -> str:
+    p = verdict.p_fail if verdict.word is Word.REGRESSED else verdict.p_pass
+    if p is None:
+        return "exact"
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"  # noqa: PLR2004 (the usual place to stop printing digits)
+
+
+def _exact(verdict: Verdict) -> bool:
+    """True for counts that repeat exactly: there is no noise to state an interval or a p of."""
+    return verdict.p_pass is None
+
+
+def _note(verdict: Verdict) -> str:
+    """What a verdict wants to say beside its row: why it is undecided, and what a fresh start showed."""
+    metric = METRICS[verdict.metric]
+    notes = []
+    if verdict.cause:
+        notes.append(verdict.cause)
+    if verdict.confirmation is not None and verdict.word is Word.REGRESSED:
+        notes.append(f"confirmed by a fresh start ({_change(verdict.confirmation, metric)})")
+    if verdict.smallest_visible is not None and verdict.word is Word.REGRESSED and not _exact(verdict):
+        notes.append(f"smallest change visible here: {_share(verdict.smallest_visible, metric)}")
+    if verdict.word is Word.IMPROVED:
+        notes.append(
+            "better than the baseline by more than half of the margin: accept it, or the next loss is forgiven"
+        )
+    return f"{verdict.metric}: {'; '.join(notes)}" if notes else ""
+
+
+def _also(result: CaseResult) -> Iterator[str]:
+    judged = {verdict.metric for verdict in result.verdicts}
+    shown = [
+        f"{name} {_number(result.metrics[name])} {METRICS[name].unit}".rstrip()
+        for name in ALSO_SHOWN
+        if name in result.metrics and name not in judged
+    ]
+    if shown:
+        yield "also measured: " + ", ".join(shown)
+
+
+def _worth_showing(finding: Finding) -> bool:
+    return finding.status is Status.FAIL and finding.policy in {"require", "warn"}
+
+
+def _next_steps(result: CaseResult) -> Iterator[str]:
+    words = {verdict.word for verdict in result.verdicts}
+    if result.changed and words & {Word.REGRESSED, Word.IMPROVED, Word.INCONCLUSIVE}:
+        yield "changed: " + ", ".join(f"{key} {old} -> {new}" for key, (old, new) in result.changed.items())
+    if words & {Word.REGRESSED}:
+        yield f"again: pytest '{result.nodeid}'"
+    stored = {verdict.word for verdict in result.verdicts if verdict.against == "baseline"}
+    if stored & {Word.REGRESSED, Word.IMPROVED}:
+        yield f"accept: pytest '{result.nodeid}' --llmperf-accept=all --llmperf-why='…'"
+    if Word.NO_BASELINE in words:
+        yield f"record one: pytest '{result.nodeid}' --llmperf-accept=missing --llmperf-why='…'"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip()
+
+
+def _number(value: float) -> str:
+    """Four significant digits, without an exponent."""
+    digits = max(0, 3 - _magnitude(value))
+    return f"{value:.{digits}f}"
+
+
+def _magnitude(value: float) -> int:
+    return len(str(int(abs(value)))) - 1 if abs(value) >= 1 else 0
+
+
+def _share(value: float, metric: Metric) -> str:
+    return f"{value * 100:.3g} %" if metric.scale == "ratio" else f"{value:.3g}"
+
+
+def _change(value: float, metric: Metric, *, unit: bool = True) -> str:
+    if metric.scale == "ratio":
+        return f"{value * 100:+.1f}{' %' if unit else ''}"
+    return f"{value:+.3f}"

@@ -1,0 +1,57 @@
+"""This host: which hardware results of it are comparable with, and how busy it is."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Facts of the machine.
+
+    Attributes:
+        slug: hardware class in baseline paths (``8x-nvidia-h200``, ``2x-amd-epyc-7b13``).
+        label: the same for people.
+        node: host name.
+        cores: CPU cores that this process may use.
+    """
+
+    slug: str
+    label: str
+    node: str
+    cores: int
+
+
+def read(gpu_names: tuple[str, ...] = (), proc: Path = Path("/proc")) -> Host:
+    """The host with the GPUs that are to be used, () for none: then its CPU is the hardware class."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    names = gpu_names or (_cpu_name(proc),) * cores
+    label = f"{len(names)}x {names[0]}"
+    return Host(slug=slug(label), label=label, node=platform.node(), cores=cores)
+
+
+def load_average(proc: Path = Path("/proc")) -> float | None:
+    """Runnable processes, averaged over the last minute; None where the system does not say."""
+    try:
+        return float((proc / "loadavg").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def slug(label: str) -> str:
+    """A label as a folder name: lower case, letters and digits, single hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+
+
+def _cpu_name(proc: Path) -> str:
+    try:
+        text = (proc / "cpuinfo").read_text()
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    name = found[1] if found else platform.machine()
+    return re.sub(r"\((?:R|TM)\)|\bCPU\b|\bProcessor\b|@.*$|\d+-Core", "", name, flags=re.IGNORECASE).strip()

@@ -1,0 +1,31 @@
+"""Fixtures of the project's own tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite tests/golden from what is printed now; review the diff"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare text with a file of tests/golden; ``--update-golden`` writes the file and fails the test."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+            pytest.fail(f"{path} written; review the diff and run again without --update-golden")
+        assert path.exists(), f"no {path}; write it with --update-golden"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare

@@ -1,0 +1,65 @@
+"""An engine for tests: the fake server as a process that we start, so that its faults are an engine's faults."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from pytest_llmperf.engines.base import EngineOptions
+from pytest_llmperf.model.acceptance import Acceptance
+from pytest_llmperf.model.command import Command
+from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.suite import Arm
+
+FAKE_SERVER = Path(__file__).parents[1] / "fake_server.py"
+
+
+class ScriptedOptions(EngineOptions):
+    fault: str = ""
+    fault_from: int = 0
+    first_token_s: float = 0.0
+    gap_s: float = 0.0005
+    count_file: str = ""
+    """Gets one line for every start of the server."""
+
+
+class Scripted:
+    Options: ClassVar[type[EngineOptions]] = ScriptedOptions
+    Shape: ClassVar[type[EngineOptions]] = EngineOptions
+
+    def unavailable(self, arm: Arm) -> str | None:
+        return None
+
+    def prepare(self, arm: Arm, folder: Path) -> None:
+        options = ScriptedOptions.model_validate(arm.options)
+        if options.count_file:
+            with Path(options.count_file).open("a") as file:
+                file.write(f"{arm.name}\n")
+
+    def command(self, arm: Arm, folder: Path) -> Command | None:
+        options = ScriptedOptions.model_validate(arm.options)
+        argv = [sys.executable, str(FAKE_SERVER), "--address-file", str(folder / "address")]
+        argv += ["--fault", options.fault, "--fault-from", str(options.fault_from)]
+        argv += ["--first-token-s", str(options.first_token_s), "--gap-s", str(options.gap_s)]
+        return Command(argv=tuple(argv))
+
+    def address(self, arm: Arm, folder: Path) -> str | None:
+        path = folder / "address"
+        return path.read_text() if path.exists() else None
+
+    def fixed_port(self, arm: Arm) -> int | None:
+        return None
+
+    def api_key_env(self, arm: Arm) -> str | None:
+        return None
+
+    def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
+        return None
+
+    def identity(self, arm: Arm) -> Mapping[str, str]:
+        return {"engine": "scripted", "engine_version": "1"}
+
+    def classify(self, log: str) -> str | None:
+        return None

@@ -1,0 +1,211 @@
+"""From a measured case to words, exit status, JUnit and reports; the engine is a real process that misbehaves."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+
+from tests.plugin.conftest import SUITE, Project
+
+CASE = "good/short"
+
+
+def only_stored(margin: str = "60%") -> str:
+    """The suite with one gate, on a stored baseline."""
+    head, _, _ = SUITE.partition("gates:")
+    return f"{head}gates:\n  output_throughput: {{margin: {margin}, cv: 20%}}\n"
+
+
+def test_a_healthy_engine_passes_against_itself(project: Project) -> None:
+    outcome = project.run("suites", "-v")
+    assert outcome.code == 0, outcome.text
+    assert f"{CASE}::throughput PASSED" in outcome.text
+    case = outcome.cases[CASE]
+    assert {verdict["word"] for verdict in case["verdicts"]} == {"PASSED"}
+    assert case["metrics"]["output_throughput"] > 0
+    roles = [run["llmperf"]["role"] for run in outcome.run_files if run["llmperf"]["role"] != "warmup"]
+    assert roles == [{"A": "reference", "B": "candidate"}[side] for side in "ABBAABBA"]
+
+
+def test_no_two_runs_send_the_same_prompts(project: Project) -> None:
+    outcome = project.run("suites")
+    plans = [run["llmperf"]["plan"] for run in outcome.run_files]
+    assert len(plans) == len(set(plans)) > 8
+
+
+def test_a_slow_engine_regresses_and_is_confirmed_by_a_fresh_start(project: Project) -> None:
+    outcome = project.run("suites", "--llmperf-engine", "slow", "-v")
+    assert outcome.code == 1, outcome.text
+    assert f"{CASE}::throughput REGRESSED" in outcome.text
+    assert f"{CASE}::preconditions PASSED" in outcome.text
+    assert "confirmed by a fresh start" in outcome.text
+    assert outcome.junit[f"{CASE}::throughput"].find("failure") is not None
+    confirmations = [run for run in outcome.run_files if run["llmperf"]["role"] == "confirmation"]
+    assert len(confirmations) == 2
+    sessions = {run["llmperf"]["session"] for run in outcome.run_files if run["llmperf"]["arm"] == "slow"}
+    assert len(sessions) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("close:3", "closed"),
+        ("error:2", "the fake engine is ill"),
+        ("status:400", "fake trouble 400"),
+        ("status:503", "fake trouble 503"),
+        ("short:5", "asked 16 output tokens, got 5"),
+        ("stall:2", "no byte on any stream"),
+        ("silent", "no byte on any stream"),
+        ("die:3", "process ended"),
+    ],
+)
+def test_a_broken_engine_fails_once_with_its_cause_and_leaves_nothing(project: Project, fault: str, says: str) -> None:
+    project.write(SUITE.replace('"close:3"', f'"{fault}"'))
+    outcome = project.run("suites", "--llmperf-engine", "broken", "-v", timeout=60)
+    assert outcome.code == 1, outcome.text
+    assert says in outcome.text
+    words = [line.split()[1] for line in outcome.text.splitlines() if line.startswith("suites/") and "::good/" in line]
+    assert words.count("FAILED") == 1, outcome.text
+    assert "REGRESSED" not in outcome.text
+    assert outcome.junit[f"{CASE}::throughput"].find("failure") is not None
+    assert outcome.junit[f"{CASE}::latency"].find("skipped") is not None
+    saved = outcome.run_files[-1]
+    assert saved["completed"] + saved["failed"] == saved["num_prompts"]
+    assert (project.folder / ".llmperf" / "runs" / saved["llmperf"]["id"] / "records.npz").exists()
+    assert left_behind(project) == []
+
+
+def left_behind(project: Project) -> list[str]:
+    """Command lines of processes that mention the project's folder, after a moment for them to go."""
+    from pathlib import Path  # noqa: PLC0415
+
+    for _ in range(20):
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if str(project.folder) in line:
+                found.append(line)
+        if not found:
+            return []
+        time.sleep(0.1)
+    return found
+
+
+def test_a_slow_first_token_is_no_stall(project: Project) -> None:
+    # The stall timeout of the suite is 2 s; this engine thinks for 1.5 s before every answer.
+    slow = SUITE.replace("good: {engine: scripted}", "good: {engine: scripted, first_token_s: 1.5}")
+    project.write(slow.replace("requests: 8", "requests: 4"))
+    outcome = project.run("suites", "-m", "latency")
+    assert outcome.code == 0, outcome.text
+
+
+def test_no_baseline_is_an_error_and_says_how_to_record_one(project: Project) -> None:
+    project.write(only_stored())
+    outcome = project.run("suites", "-v")
+    assert outcome.code == 1
+    assert f"{CASE}::throughput NO BASELINE" in outcome.text
+    assert "--llmperf-accept=missing" in outcome.text
+    assert outcome.junit[f"{CASE}::throughput"].find("error") is not None
+
+
+def test_accept_records_a_baseline_with_its_reason_and_never_passes(project: Project) -> None:
+    project.write(only_stored())
+    outcome = project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night", "-v")
+    assert outcome.code == 0, outcome.text
+    assert f"{CASE}::throughput SKIPPED" in outcome.text
+    assert "baseline recorded" in outcome.text
+    (path,) = (project.folder / "baselines").rglob("*.yaml")
+    text = path.read_text()
+    assert "first night" in text
+    assert path.parts[-3:] == ("chat", "good", "short.yaml")
+    judged = project.run("suites", "-v")
+    assert judged.code == 0, judged.text
+    again = project.run("suites", "--llmperf-accept=missing", "--llmperf-why=second night")
+    assert again.code == 0
+    assert path.read_text() == text
+    slow = project.run("suites", "--llmperf-engine=slow", "-v")
+    assert slow.code == 1, slow.text
+    assert f"{CASE}::throughput REGRESSED" in slow.text
+
+
+def test_a_baseline_of_another_workload_is_refused(project: Project) -> None:
+    project.write(only_stored())
+    project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
+    outcome = project.run("suites", "-v", "--llmperf-set", "workloads.short.requests=9")
+    assert outcome.code == 1
+    assert f"{CASE}::throughput NO BASELINE" in outcome.text
+    assert "workload" in outcome.text
+
+
+def test_a_broken_baseline_file_is_named_with_its_line(project: Project) -> None:
+    project.write(only_stored())
+    project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
+    (path,) = (project.folder / "baselines").rglob("*.yaml")
+    path.write_text(path.read_text().replace("output_throughput: [[", "output_throughput: [[zero, "))
+    outcome = project.run("suites", "-v")
+    assert outcome.code == 1
+    assert "NO BASELINE" in outcome.text
+    assert f"{path.name}:" in outcome.text
+    assert "'zero'" in outcome.text
+
+
+def test_a_word_off_the_list_is_skipped_under_its_own_word(project: Project) -> None:
+    project.write(only_stored())
+    outcome = project.run("suites", "-v", "--llmperf-fail-on=failed")
+    assert outcome.code == 0
+    assert f"{CASE}::throughput NO BASELINE" in outcome.text
+    assert outcome.junit[f"{CASE}::throughput"].find("skipped") is not None
+
+
+def test_inconclusive_is_neither_passed_nor_red_unless_asked(project: Project) -> None:
+    project.write(only_stored())
+    project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
+    project.write(only_stored("0.5%"))
+    outcome = project.run("suites", "-v", "-rA")
+    assert outcome.code == 0, outcome.text
+    assert f"{CASE}::throughput INCONCLUSIVE" in outcome.text
+    assert "1 inconclusive" in outcome.text
+    strict = project.run("suites", "-v", "--llmperf-fail-on=inconclusive")
+    assert strict.code == 1
+    assert f"{CASE}::throughput INCONCLUSIVE" in strict.text
+    assert strict.junit[f"{CASE}::throughput"].find("failure") is not None
+
+
+def test_a_case_is_measured_once_for_its_items_and_by_one_worker(project: Project) -> None:
+    starts = project.folder / "starts"
+    two = SUITE.replace("engine: scripted}", f"engine: scripted, count_file: {starts}}}")
+    project.write(two.replace("workloads:", "workloads:\n  other: {extends: short, requests: 9}"))
+    outcome = project.run("suites", "-n", "2", "-v")
+    assert outcome.code == 0, outcome.text
+    measured = [run["llmperf"]["case"] for run in outcome.run_files if run["llmperf"]["role"] == "candidate"]
+    assert sorted(set(measured)) == ["good/other", CASE]
+    assert len(measured) == 8
+    spans = sorted(run["llmperf"]["window_ns"] for run in outcome.run_files)
+    assert all(before[1] <= after[0] for before, after in pairwise(spans)), "runs overlapped"
+    assert set(outcome.cases) == {"good/other", CASE}
+
+
+def test_junit_carries_the_metrics(project: Project) -> None:
+    outcome = project.run("suites")
+    properties = {
+        element.attrib["name"]: element.attrib["value"]
+        for element in outcome.junit[f"{CASE}::throughput"].iter("property")
+    }
+    assert float(properties["output_throughput"]) > 0
+    assert properties["llmperf_outcome"] == "PASSED"
+
+
+def test_an_engine_that_cannot_start_fails_once_with_its_last_lines(project: Project) -> None:
+    project.write(SUITE.replace("fault_from: 12}", "fault_from: 12, args: [--no-such-flag]}"))
+    outcome = project.run("suites", "--llmperf-engine", "broken", "-v")
+    assert outcome.code == 1
+    assert "unrecognized arguments: --no-such-flag" in outcome.text
+    assert outcome.text.count(" FAILED") >= 1
+    words = [line.split()[1] for line in outcome.text.splitlines() if line.startswith("suites/") and "::good/" in line]
+    assert words.count("FAILED") == 1
+    assert left_behind(project) == []

@@ -1,0 +1,52 @@
+"""The command ``llmperf``, run as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+BASELINE = """\
+kind: measured
+case: vllm/chat
+workload: sha256:00
+refuse_unless: {acceptance: none, client: llmperf, client_placement: shared, hardware: 1x-gpu, weights: real}
+environment: {}
+accepted: {on: 2026-11-30, commit: 4e0a037, why: "release 1.4 (#42)"}
+sessions: [a, b]
+metrics:
+  output_throughput: [[100, 102], [101]]
+"""
+
+
+def llmperf(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from pytest_llmperf.cli import main; raise SystemExit(main())", *args]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_baseline_show_tells_values_spread_and_reason(tmp_path: Path) -> None:
+    path = tmp_path / "baselines" / "1x-gpu" / "chat.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(BASELINE)
+    done = llmperf("baseline", "show", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "release 1.4 (#42)" in done.stdout
+    assert "101 tok/s   3 runs in 2 sessions   CV 0.99%" in done.stdout
+
+
+def test_baseline_show_without_baselines_says_how_to_record_one(tmp_path: Path) -> None:
+    done = llmperf("baseline", "show", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--llmperf-accept=missing" in done.stderr
+
+
+def test_a_broken_baseline_names_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(BASELINE.replace("[[100", "[[none"))
+    done = llmperf("baseline", "show", "x.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "x.yaml:9:" in done.stderr
+
+
+def test_no_command_is_a_usage_error(tmp_path: Path) -> None:
+    assert llmperf(cwd=tmp_path).returncode == 2
