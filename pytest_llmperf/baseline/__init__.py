@@ -2,6 +2,7 @@
 
 from pytest_llmperf.baseline.acceptance import Mode, accept, may_write
 from pytest_llmperf.baseline.baseline import Accepted, Baseline
+from pytest_llmperf.baseline.description import describe
 from pytest_llmperf.baseline.reader import parse
 from pytest_llmperf.baseline.reference import Reference, reference, split
 from pytest_llmperf.baseline.store import Store
@@ -14,6 +15,7 @@ __all__ = [
     "Reference",
     "Store",
     "accept",
+    "describe",
     "may_write",
     "parse",
     "reference",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -71,7 +72,8 @@ class Store:
             draft.write_text(render(baseline, self._named(path)), encoding="utf-8")
             draft.replace(path)
         except OSError as error:
-            draft.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                draft.unlink()
             raise BaselineError(f"{path}: cannot be written: {error}") from error
 
     def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping
 
@@ -65,9 +66,8 @@ def _number(value: float) -> str:
 
 def _scalar(text: str) -> str:
     """``text`` as YAML: plain where that reads back as the same string in any place, else in double quotes."""
-    try:
-        if yaml.safe_load(f"{{{text}: [{text}]}}") == {text: [text]}:
+    with contextlib.suppress(yaml.YAMLError, ValueError, TypeError):
+        flow, block = yaml.safe_load(f"{{{text}: [{text}]}}"), yaml.safe_load(f"{text}: {text}")
+        if flow == {text: [text]} and block == {text: text}:
             return text
-    except (yaml.YAMLError, ValueError, TypeError):
-        pass
     return yaml.safe_dump(text, default_style='"', width=math.inf, allow_unicode=True).rstrip("\n")

@@ -1,8 +1,8 @@
 """Simulated nights: cases x metrics with correlated noise, looks, and a fresh start for what is red.
 
 The world of the simulation study behind the procedure: 8 cases x 5 metrics, one run in each baseline session, the
-candidate's runs in one session. Half of a session's effect is shared by all metrics, half of a run's effect by the
-metrics of a case; true CVs differ from the class prior by a factor exp(.3 N); a fresh start renews half of the session's
+candidate's runs in one session. Half of a session's effect is shared by all metrics, half of a run's by the metrics
+of a case; true CVs differ from the class prior by a factor exp(.3 N); a fresh start renews half of the session's
 variance.
 """
 

@@ -1,0 +1,125 @@
+"""The store: where files lie, what is read for a case, and that a file is never half."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_llmperf.baseline import Store, parse, reference, split
+from pytest_llmperf.checks.comparability import changed
+from pytest_llmperf.errors import BaselineError
+from tests.unit.baseline.examples import EXAMPLE, FACTS
+
+MACHINE, SUITE = "8x-nvidia-h200", "deepseek-r1-h200"
+
+
+def test_a_case_lies_under_hardware_and_suite(tmp_path: Path) -> None:
+    store = Store(tmp_path / "baselines")
+    path = store.path(MACHINE, SUITE, "vllm/random-4000-200")
+    assert path == tmp_path / "baselines/8x-nvidia-h200/deepseek-r1-h200/vllm/random-4000-200.yaml"
+    assert store.read(MACHINE, SUITE, EXAMPLE.case) is None
+    store.write(path, EXAMPLE)
+    assert store.read(MACHINE, SUITE, EXAMPLE.case) == EXAMPLE
+    assert path.read_text().startswith(f"# baselines/{MACHINE}/{SUITE}/vllm/random-4000-200.yaml. ")
+
+
+@pytest.mark.parametrize("case", ["../x", "a//b", "", "a/..", "./a"])
+def test_no_name_leads_out_of_the_store(tmp_path: Path, case: str) -> None:
+    with pytest.raises(BaselineError, match="not a place in the store"):
+        Store(tmp_path).path(MACHINE, SUITE, case)
+
+
+def test_a_file_renamed_by_hand_is_not_the_baseline_of_another_case(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(store.path(MACHINE, SUITE, "sglang/other"), EXAMPLE)
+    with pytest.raises(
+        BaselineError, match=r"other\.yaml: is the baseline of 'vllm/random-4000-200', not of 'sglang/oth"
+    ):
+        store.read(MACHINE, SUITE, "sglang/other")
+
+
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.path(MACHINE, SUITE, "a")
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BaselineError, match=r"a\.yaml: cannot be read"):
+        store.read(MACHINE, SUITE, "a")
+
+
+def test_writing_replaces_the_whole_file_and_leaves_nothing_else(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.path(MACHINE, SUITE, EXAMPLE.case)
+    store.write(path, EXAMPLE)
+    less = replace(EXAMPLE, metrics={"mean_e2el_ms": EXAMPLE.metrics["mean_e2el_ms"]})
+    store.write(path, less)
+    assert store.read(MACHINE, SUITE, EXAMPLE.case) == less
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    path = store.path(MACHINE, SUITE, EXAMPLE.case)
+    store.write(path, EXAMPLE)
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(BaselineError, match=r"cannot be written: .*No space left"):
+        store.write(path, replace(EXAMPLE, environment={}))
+    assert store.read(MACHINE, SUITE, EXAMPLE.case) == EXAMPLE
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    store = Store(tmp_path / "file")
+    with pytest.raises(BaselineError, match="cannot be written"):
+        store.write(store.path(MACHINE, SUITE, "a"), EXAMPLE)
+
+
+def test_counts_of_a_case_for_any_hardware_are_stored_apart_and_read_together(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    paths = store.write_case(MACHINE, SUITE, EXAMPLE, any_hardware=True)
+    assert [path.relative_to(tmp_path).parts[0] for path in paths] == [MACHINE, "any"]
+    counts = parse(paths[1].read_text(), "x")
+    assert list(counts.metrics) == ["acceptance_length"]
+    assert counts.refuse_unless == {"hardware": "any", "weights": "real", "acceptance": "natural"}
+    assert set(counts.environment) == {"engine", "engine_version", "args", "model"}
+
+    found = store.read_case(MACHINE, SUITE, EXAMPLE.case, any_hardware=True)
+    assert {name for each in found for name in each.metrics} == set(EXAMPLE.metrics)
+    elsewhere = store.read_case("2x-cpu", SUITE, EXAMPLE.case, any_hardware=True)
+    assert [list(each.metrics) for each in elsewhere] == [["acceptance_length"]]
+    assert store.read_case("2x-cpu", SUITE, EXAMPLE.case, any_hardware=False) == []
+
+
+def test_a_case_for_one_class_of_hardware_has_one_file(tmp_path: Path) -> None:
+    assert split(EXAMPLE, MACHINE, any_hardware=False) == {MACHINE: EXAMPLE}
+    counts = replace(EXAMPLE, metrics={"acceptance_length": EXAMPLE.metrics["acceptance_length"]})
+    assert list(split(counts, MACHINE, any_hardware=True)) == ["any"]
+
+
+def test_a_reference_has_the_metrics_that_are_comparable_and_says_why_others_are_not() -> None:
+    parts = split(EXAMPLE, MACHINE, any_hardware=True).values()
+    here = {**FACTS, "hardware": "2x-cpu", "engine_version": "0.11.1", "client_placement": "shared"}
+    found = reference(parts, here)
+    assert list(found.measurement.samples) == ["acceptance_length"]
+    assert found.refused == dict.fromkeys(
+        ("output_throughput", "mean_e2el_ms"),
+        "the baseline is not comparable: hardware: baseline 8x-nvidia-h200, here 2x-cpu;"
+        " client_placement: baseline pinned, here shared",
+    )
+    assert changed(found.environment, here) == {"engine_version": ("0.11.0", "0.11.1")}
+
+
+def test_the_machines_own_baseline_comes_before_that_of_any_hardware() -> None:
+    counts = split(EXAMPLE, MACHINE, any_hardware=True)["any"]
+    own = replace(EXAMPLE, metrics={"acceptance_length": ((2.0,), (2.0,), (2.0,))})
+    assert reference([own, counts], FACTS).measurement.of("acceptance_length")[0].value == 2.0
+    refused = reference([own, counts], {**FACTS, "hardware": "2x-cpu"})
+    assert refused.measurement.of("acceptance_length")[0].value == 1.70125
+    assert refused.refused == {}

@@ -1,0 +1,144 @@
+"""A baseline as text: canonical, read back as it was, and every mistake named with its line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_llmperf.baseline import Accepted, Baseline, parse, render
+from pytest_llmperf.checks.comparability import REFUSE
+from pytest_llmperf.errors import BaselineError
+from pytest_llmperf.metrics.definitions import METRICS
+from tests.unit.baseline.examples import EXAMPLE, GOLDEN, GOLDEN_NAME, with_metrics
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+RATIO = st.floats(1e-300, 1e300)
+ABSOLUTE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def baselines(draw: st.DrawFn) -> Baseline:
+    shape = draw(st.lists(st.integers(1, 3), min_size=1, max_size=4))
+    names = draw(st.lists(st.sampled_from(sorted(METRICS)), min_size=1, max_size=4, unique=True))
+    return Baseline(
+        case=draw(TEXT),
+        workload="sha256:" + draw(st.text("0123456789abcdef")),
+        refuse_unless={key: draw(TEXT) for key in REFUSE if key != "workload"},
+        environment=draw(st.dictionaries(TEXT, TEXT, max_size=4)),
+        accepted=Accepted(on=draw(st.dates()), commit=draw(TEXT), why=draw(TEXT)),
+        sessions=tuple(draw(st.lists(TEXT, min_size=len(shape), max_size=len(shape), unique=True))),
+        metrics={
+            name: tuple(
+                tuple(draw(RATIO if METRICS[name].scale == "ratio" else ABSOLUTE) for _ in range(size))
+                for size in shape
+            )
+            for name in names
+        },
+    )
+
+
+@given(baselines())
+def test_reading_gives_back_what_was_written(baseline: Baseline) -> None:
+    text = render(baseline, "x.yaml")
+    assert parse(text, "x.yaml") == baseline
+    assert render(parse(text, "x.yaml"), "x.yaml") == text
+
+
+@given(baselines())
+def test_any_yaml_reader_sees_the_same_numbers(baseline: Baseline) -> None:
+    plain = yaml.safe_load(render(baseline, "x.yaml"))
+    assert plain["metrics"] == {name: [list(g) for g in groups] for name, groups in baseline.metrics.items()}
+    assert plain["sessions"] == list(baseline.sessions)
+
+
+def test_the_text_is_the_golden_one() -> None:
+    assert render(EXAMPLE, GOLDEN_NAME) == GOLDEN.read_text()
+
+
+def test_a_new_metric_adds_one_line_and_moves_none() -> None:
+    more = replace(EXAMPLE, metrics={**EXAMPLE.metrics, "decode_tok_s_per_user": EXAMPLE.metrics["output_throughput"]})
+    before, after = (set(render(each, "x").splitlines()) for each in (EXAMPLE, more))
+    assert before < after
+    assert len(after - before) == 1
+
+
+def test_the_measurement_has_every_run_with_its_session() -> None:
+    sample = EXAMPLE.measurement().of("output_throughput")
+    assert [each.value for each in sample] == [753.7, 752.9, 754.8, 754.1, 752.2, 753.0]
+    assert [each.session for each in sample[1:4]] == ["2026-11-28/node-07", *["2026-11-29/node-07"] * 2]
+    assert [each.order for each in sample] == list(range(6))
+
+
+WRONG = [
+    ("kind: measured", "kind: published", "f:2: kind: 'published' is unknown; it must be 'measured'"),
+    ("kind: measured\n", "", "f:2: kind missing; restore from the last commit, or accept a new baseline"),
+    ("case: vllm", "cas: vllm", "f:3: cas: unknown key; did you mean 'case'?"),
+    ("workload: sha256:", "workload: md5:", "f:4: workload: 'md5:3f9c0d1b77aa' is no digest; it must begin with"),
+    ("weights: real", "weight: real", "f:5: refuse_unless.weight: unknown key; did you mean 'weights'?"),
+    (", weights: real", "", "f:5: refuse_unless: weights missing; without it anything would count as comparable"),
+    ("  driver: 570.86.15", "  driver:", "f:8: environment.driver: must be a text that is not empty"),
+    ("  node: node-07", "  engine: x", "f:12: environment.engine: is there twice; keep one of them"),
+    ("2026-11-30,", "30/11/2026,", "f:13: accepted.on: '30/11/2026' is no date; write it as 2026-11-30"),
+    ("commit: 4e0a037, ", "", "f:13: accepted: commit missing; restore from the last commit, or accept a new baseline"),
+    ("2026-11-29/node-07", "2026-11-28/node-07", "f:14: sessions: '2026-11-28/node-07' is there twice; every server"),
+    (", 2026-11-30/node-12", "", "f:16: metrics.acceptance_length: 3 sessions, but 'sessions' names 2; one"),
+    ("mean_e2el_ms", "mean_e2e_ms", "f:17: metrics.mean_e2e_ms: unknown metric; did you mean 'mean_e2el_ms'?"),
+    ("95833", "0", "f:17: metrics.mean_e2el_ms: '0' cannot be a value; a ratio metric must be po"),
+    ("95833", "-3.5", "f:17: metrics.mean_e2el_ms: '-3.5' cannot be a value; a ratio metric must be po"),
+    ("95833", ".inf", "f:17: metrics.mean_e2el_ms: '.inf' cannot be a value; a ratio metric must be po"),
+    ("95833", "fast", "f:17: metrics.mean_e2el_ms: 'fast' cannot be a value; a ratio metric must be po"),
+    ("95833", '"95833"', "f:17: metrics.mean_e2el_ms: '95833' cannot be a value; a ratio metric must be po"),
+    ("[[1.70125", "[[nan", "f:16: metrics.acceptance_length: 'nan' cannot be a value; it must be finite"),
+    ("[[753.7, 752.9]", "[[753.7]", "f:18: metrics.output_throughput: [1, 2, 2] runs by session, but acceptan"),
+    ("[[753.7, 752.9]", "[[]", "f:18: metrics.output_throughput: must be a list of sessions, each a list"),
+    ("metrics:\n", "metrics: {}\n", "f:16: not YAML"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"), WRONG, ids=[wrong.strip() or right for right, wrong, _ in WRONG]
+)
+def test_a_mistake_is_named_with_its_line_and_the_way_out(right: str, wrong: str, message: str) -> None:
+    text = GOLDEN.read_text()
+    assert right in text
+    with pytest.raises(BaselineError) as caught:
+        parse(text.replace(right, wrong, 1), "f")
+    assert message in str(caught.value)
+
+
+def test_all_mistakes_are_named_at_once_in_the_order_of_lines() -> None:
+    text = (
+        GOLDEN.read_text().replace("95833", "0").replace("kind: measured", "kind: guessed").replace("2026-11-30,", "x,")
+    )
+    with pytest.raises(BaselineError) as caught:
+        parse(text, "f")
+    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["2", "13", "17"]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "[]", "metrics: [", "\x00", "- a\n- b", "a: b", "? [x]\n: y"])
+def test_what_is_no_baseline_at_all_is_a_baseline_error(text: str) -> None:
+    with pytest.raises(BaselineError, match=r"^f:1: "):
+        parse(text, "f")
+
+
+@given(st.text())
+def test_no_text_makes_anything_else_than_a_baseline_or_a_baseline_error(text: str) -> None:
+    with pytest.raises(BaselineError):
+        parse(text, "f")
+
+
+def test_counts_of_any_hardware_need_not_say_where_the_client_ran() -> None:
+    counts = replace(
+        with_metrics(acceptance_length=((1.7,),)),
+        sessions=("a",),
+        refuse_unless={"hardware": "any", "weights": "synthetic", "acceptance": "natural"},
+        accepted=Accepted(on=date(2026, 11, 30), commit="unknown", why="first"),
+    )
+    assert parse(render(counts, "x"), "x") == counts
+    with pytest.raises(BaselineError, match="client, client_placement missing"):
+        parse(render(counts, "x").replace("hardware: any", "hardware: 1x-gpu"), "x")

@@ -1,0 +1,55 @@
+"""Which differences forbid a comparison, which are shown, and which do not matter."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_llmperf.checks.comparability import COMPARE, REFUSE, changed, refusals
+
+FACTS = {
+    "hardware": "8x-nvidia-h200",
+    "workload": "sha256:" + "3f9c0d1b77aa" * 4,
+    "weights": "real",
+    "acceptance": "natural",
+    "client": "llmperf",
+    "client_placement": "pinned",
+}
+
+
+def test_equal_facts_are_comparable_whatever_else_differs() -> None:
+    assert refusals(FACTS, {**FACTS, "engine_version": "9", "kernel": "6"}) == []
+
+
+@pytest.mark.parametrize("key", REFUSE)
+def test_each_fact_of_the_list_refuses(key: str) -> None:
+    (reason,) = refusals(FACTS, {**FACTS, key: "other"})
+    assert reason.startswith(f"{key}: baseline ")
+    assert reason.endswith(", here other")
+
+
+@pytest.mark.parametrize("key", REFUSE)
+def test_a_fact_that_only_the_candidate_lacks_is_not_equal(key: str) -> None:
+    (reason,) = refusals(FACTS, {k: v for k, v in FACTS.items() if k != key})
+    assert reason.endswith(", here unknown")
+
+
+def test_a_fact_that_the_baseline_does_not_state_does_not_matter_to_it() -> None:
+    counts = {"hardware": "any", "weights": "real"}
+    assert refusals(counts, {**FACTS, "hardware": "2x-cpu", "client_placement": "shared"}) == []
+    assert refusals(counts, {**FACTS, "weights": "dummy"}) == ["weights: baseline real, here dummy"]
+
+
+def test_digests_are_shown_as_people_compare_them() -> None:
+    (reason,) = refusals(FACTS, {**FACTS, "workload": "sha256:" + "0" * 64})
+    assert reason == "workload: baseline sha256:3f9c0d1b77aa…, here sha256:000000000000…"
+
+
+def test_changes_are_shown_in_the_order_of_the_list_and_only_where_both_sides_say() -> None:
+    reference = {"driver": "570", "engine_version": "0.11.0", "node": "a", "kernel": "5", "args": "-tp 8"}
+    candidate = {"engine_version": "0.11.1", "driver": "580", "args": "-tp 8", "kernel": "6", "cuda": "13"}
+    assert changed(reference, candidate) == {"engine_version": ("0.11.0", "0.11.1"), "driver": ("570", "580")}
+    assert list(changed(reference, candidate)) == ["engine_version", "driver"]
+
+
+def test_no_fact_is_on_both_lists() -> None:
+    assert not set(REFUSE) & set(COMPARE)
