@@ -1,95 +1,171 @@
-"""Readiness: the ladder from a started process to a server that has really generated a token."""
+"""Readiness: the ladder from a started process to a server that has really generated a token.
+
+Rungs: the process is alive, its address is known, GET /health is 200, GET /v1/models lists the model, one completion
+comes back with a token. A server that fails a rung for good ends the climb; one that is still loading is asked again.
+"""
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from pytest_llmperf.clock import Clock
+from pytest_llmperf.errors import StartError
+from pytest_llmperf.pipeline.control import Answer, NoAnswerError, SilentError, ask
 
 POLL_S = 0.05
 PROBE_TIMEOUT_S = 5.0
-"""For one answer to a question that costs the server nothing."""
+"""For one answer that costs the server nothing."""
 
-LOADING = frozenset({429, 500, 502, 503, 504})
-"""Answers of a server (or of a proxy before it) that is still loading."""
-
-_UNAUTHORIZED = frozenset({401, 403})
-_ABSENT = frozenset({404, 405, 501})
 _FIRST_TOKENS = 4
+_OK, _BUSY, _ABSENT, _DENIED = 200, frozenset({429, 503}), frozenset({404, 405, 501}), frozenset({401, 403})
+_SERVER_ERROR = 500
 
 
-class Starting(Protocol):
-    """A server on its way up, as the ladder needs it."""
+@dataclass(frozen=True, kw_only=True)
+class Climb:
+    """One server on its way up.
 
-    def address(self) -> str | None:
-        """Base URL, None while it is not known."""
-
-    def exit_code(self) -> int | None:
-        """Exit code of its process; None while it runs or when the process is not ours."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    body: bytes
-
-    @property
-    def text(self) -> str:
-        return self.body[:2000].decode(errors="replace")
-
-    def json(self) -> Any:
-        import orjson  # noqa: PLC0415 (not for collection time)
-
-        try:
-            return orjson.loads(self.body)
-        except orjson.JSONDecodeError:
-            return None
-
-
-class Ladder:
-    """Climbs until ready: process alive, address known, /health, /v1/models lists the model, one real completion.
-
-    Args:
-        starting: the server.
-        model: the model id that it must serve.
-        api_key_env: name of the variable with the API key, or None.
-        start_timeout_s: for all rungs together.
-        generation_timeout_s: for the completion, which also has to fit into ``start_timeout_s``.
+    Attributes:
+        address: its base URL, None while it is not known.
+        exit_code: of its process; None while it runs, or when the process is not ours.
+        model: the id that it must serve.
+        start_timeout_s: bound of all rungs together.
+        generation_timeout_s: bound of the completion, within ``start_timeout_s``.
     """
 
-    def __init__(
-        self,
-        starting: Starting,
-        *,
-        model: str,
-        api_key_env: str | None,
-        start_timeout_s: float,
-        generation_timeout_s: float,
-        clock: Clock,
-    ) -> None:
-        self._starting = starting
-        self._model = model
-        self._headers = headers(api_key_env)
-        self._timeout_s = start_timeout_s
-        self._generation_timeout_s = generation_timeout_s
-        self._clock = clock
-        self._deadline = clock.monotonic_ns() + round(start_timeout_s * 1e9)
-        self._last = "nothing yet"
+    address: Callable[[], str | None]
+    exit_code: Callable[[], int | None]
+    model: str
+    api_key_env: str | None
+    start_timeout_s: float
+    generation_timeout_s: float
+    clock: Clock
 
-    def climb(self) -> str:
+    def wait(self) -> str:
         """Base URL of the ready server.
 
         Raises:
-            StartError: a rung did not hold within its time, or the process ended; ``cause`` is "unknown" where only
-                the engine's log can tell it.
+            StartError: it ended, answered wrongly or took too long; ``cause`` is "unknown" where the log must tell.
         """
-        url = self._address()
-        if not self._healthy(url):
-            self._require_models(url, "GET /health is not there and ")
-        else:
-            self._check_models(url)
-        self._generate(url)
-        # Whoever answered on a port that was taken is not our engine.
+        deadline = self.clock.monotonic_ns() + round(self.start_timeout_s * 1e9)
+        for rung in (self._addressed, self._healthy, self._lists_model, self._generates):
+            while (waiting_for := rung((deadline - self.clock.monotonic_ns()) / 1e9)) is not None:
+                self._require_process()
+                if self.clock.monotonic_ns() >= deadline:
+                    raise StartError(f"not ready within {self.start_timeout_s:g} s: {waiting_for}")
+                self.clock.sleep(POLL_S)
+        # On a port that was taken, somebody else may have answered.
         self._require_process()
-        return url
+        return self._url()
+
+    def _require_process(self) -> None:
+        if (code := self.exit_code()) is not None:
+            raise StartError(f"the engine {exit_description(code)} before it was ready")
+
+    def _url(self) -> str:
+        return self.address() or ""
+
+    def _addressed(self, left_s: float) -> str | None:  # noqa: ARG002 (a rung's signature)
+        return None if self.address() is not None else "it has not said where it listens"
+
+    def _healthy(self, left_s: float) -> str | None:
+        health = self._get("/health", left_s)
+        if isinstance(health, str):
+            return health
+        if health.status == _OK:
+            return None
+        if health.status in _BUSY or health.status >= _SERVER_ERROR:
+            return f"GET /health says {health.status}"
+        models = self._get("/v1/models", left_s)
+        if isinstance(models, Answer) and models.status == _OK:
+            return None
+        if health.status in _DENIED:
+            raise self._denied(health.status)
+        return f"GET /health says {health.status}, and GET /v1/models does not work either"
+
+    def _lists_model(self, left_s: float) -> str | None:
+        models = self._get("/v1/models", left_s)
+        if isinstance(models, str):
+            return models
+        if models.status in _DENIED:
+            raise self._denied(models.status)
+        if models.status in _ABSENT:
+            return None  # the completion will tell
+        if models.status != _OK:
+            return f"GET /v1/models says {models.status}"
+        ids = _model_ids(models.json())
+        if self.model not in ids:
+            served = ", ".join(ids) or "none"
+            raise StartError(
+                f"it serves no model {self.model!r} but: {served}; model.id must be one", cause="arguments"
+            )
+        return None
+
+    def _generates(self, left_s: float) -> str | None:
+        bound = max(min(left_s, self.generation_timeout_s), POLL_S)
+        body: dict[str, Any] = {"model": self.model, "max_tokens": _FIRST_TOKENS, "temperature": 0}
+        try:
+            answer = self._post("/v1/completions", {**body, "prompt": "the"}, bound)
+            if answer.status in _ABSENT:
+                messages = [{"role": "user", "content": "the"}]
+                answer = self._post("/v1/chat/completions", {**body, "messages": messages}, bound)
+        except NoAnswerError:
+            return "it closed the connection of the first completion"
+        except SilentError:
+            raise StartError(
+                f"GET /health was fine, and the first completion got no answer within {bound:.3g} s", cause="stall"
+            ) from None
+        if answer.status in _BUSY:
+            return f"the first completion got {answer.status}"
+        if answer.status in _DENIED:
+            raise self._denied(answer.status)
+        if answer.status != _OK or not _has_token(answer.json()):
+            raise StartError(f"the first completion got {answer.status} and no token", evidence=answer.text)
+        return None
+
+    def _get(self, path: str, left_s: float) -> Answer | str:
+        """The answer, or why there is none yet."""
+        url, timeout_s = self._url() + path, max(min(left_s, PROBE_TIMEOUT_S), POLL_S)
+        try:
+            return ask("GET", url, timeout_s=timeout_s, clock=self.clock, api_key_env=self.api_key_env)
+        except NoAnswerError:
+            return f"nobody answers at {url}"
+        except SilentError:
+            return f"GET {url} got no answer within {timeout_s:.3g} s"
+
+    def _post(self, path: str, body: dict[str, Any], timeout_s: float) -> Answer:
+        url = self._url() + path
+        return ask("POST", url, timeout_s=timeout_s, clock=self.clock, api_key_env=self.api_key_env, body=body)
+
+    def _denied(self, status: int) -> StartError:
+        how = f"with the key in {self.api_key_env}" if self.api_key_env else "without a key; name one with api_key_env"
+        return StartError(f"it answers {status} {how}", cause="arguments")
+
+
+def exit_description(code: int) -> str:
+    """An exit code as people say it: "exited with code 1", "was ended by SIGKILL"."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _model_ids(listing: Any) -> list[str]:
+    entries = listing.get("data") if isinstance(listing, dict) else None
+    return [str(entry.get("id")) for entry in entries or () if isinstance(entry, dict)]
+
+
+def _has_token(completion: Any) -> bool:
+    """A completion with at least one generated token: by usage, or by its text where usage is missing."""
+    if not isinstance(completion, dict) or "error" in completion or not completion.get("choices"):
+        return False
+    usage = completion.get("usage") or {}
+    if "completion_tokens" in usage:
+        return bool(usage["completion_tokens"])
+    choice = completion["choices"][0]
+    return bool(choice.get("text") or (choice.get("message") or {}).get("content"))

@@ -33,7 +33,9 @@ def scrape(url: str, timeout_s: float, headers: Mapping[str, str] | None = None)
     import requests  # noqa: PLC0415 (not for collection time)
 
     try:
-        answer = requests.get(url, timeout=timeout_s, headers=dict(headers or {}))
+        with requests.Session() as session:
+            session.trust_env = False  # no proxy and no .netrc between us and the engine
+            answer = session.get(url, timeout=timeout_s, headers=headers)
     except requests.RequestException:
         return None
     if not answer.ok:

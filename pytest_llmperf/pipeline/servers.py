@@ -1,0 +1,274 @@
+"""Servers: started, ready, shared between cases, and gone afterwards."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pytest_llmperf import registry
+from pytest_llmperf.clock import CLOCK, Clock
+from pytest_llmperf.engines.base import Engine
+from pytest_llmperf.errors import StartError, UnavailableError, UsageError
+from pytest_llmperf.launchers import ports
+from pytest_llmperf.launchers.base import Process, StopReport
+from pytest_llmperf.model.command import Command
+from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.endpoint import Endpoint
+from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.pipeline.control import NoAnswerError, SilentError, ask, headers
+from pytest_llmperf.pipeline.readiness import Climb, exit_description
+from pytest_llmperf.telemetry.prometheus import scrape
+
+STOP_GRACE_S = 10.0
+"""How long an engine may take to end by itself before it is killed."""
+
+GENERATION_TIMEOUT_S = 300.0
+"""For the first completion of a start, where the suite's stall timeout does not say less."""
+
+EVIDENCE_LINES = 20
+_CLASSIFIED_LINES = 2000
+_ATTACHED_TIMEOUT_S = 2.0
+_SCRAPE_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Server:
+    """One running engine.
+
+    Attributes:
+        arm: what it was started for; another arm with the same key may use it too.
+        endpoint: where it listens.
+        process: None when somebody else runs it.
+        folder: its own, with ``engine.log``.
+        session: unique name of this start; runs of one session share its luck.
+        key: ``server_key`` of the arm.
+        ready_s: from launch to the first generated token.
+    """
+
+    arm: Arm
+    endpoint: Endpoint
+    process: Process | None
+    folder: Path
+    session: str
+    key: str
+    ready_s: float
+    clock: Clock = CLOCK
+
+    @property
+    def log(self) -> Path | None:
+        """Everything that the engine said; None when somebody else runs it."""
+        return None if self.process is None else self.process.log
+
+    def alive(self) -> bool:
+        """Whether its process runs; for a server of somebody else, whether anything answers within two seconds."""
+        if self.process is not None:
+            return self.process.poll() is None
+        try:
+            ask("GET", f"{self.endpoint.url}/health", timeout_s=_ATTACHED_TIMEOUT_S, clock=self.clock)
+        except (NoAnswerError, SilentError):
+            return False
+        return True
+
+    def counters(self) -> Counters | None:
+        """Its counters now; None when it shows none."""
+        return scrape(f"{self.endpoint.url}/metrics", _SCRAPE_TIMEOUT_S, headers(self.endpoint.api_key_env))
+
+    def exit_description(self) -> str:
+        """How its process ended, "running" while it did not."""
+        code = None if self.process is None else self.process.poll()
+        return "running" if code is None else exit_description(code)
+
+    def tail(self, lines: int = EVIDENCE_LINES) -> str:
+        """The last lines of its log, "" without one."""
+        return "" if self.process is None else self.process.tail(lines)
+
+    def log_size(self) -> int:
+        """Bytes logged so far."""
+        return 0 if self.log is None else self.log.stat().st_size
+
+    def log_since(self, offset: int) -> bytes:
+        """What was logged after the first ``offset`` bytes."""
+        if self.log is None:
+            return b""
+        with self.log.open("rb") as log:
+            log.seek(offset)
+            return log.read()
+
+    def stop(self) -> StopReport | None:
+        """End the process and all that it started; None when it is not ours. May be called again."""
+        return None if self.process is None else self.process.stop(STOP_GRACE_S)
+
+
+def server_key(arm: Arm) -> str:
+    """Equal keys, equal servers: a hash of launcher, engine, options, arguments, environment and model, not of names.
+
+    Raises:
+        pydantic.ValidationError: options or shape that the engine does not know.
+    """
+    engine: Engine = registry.load("engine", arm.engine)()
+    content = {
+        "launcher": arm.launcher,
+        "engine": arm.engine,
+        "options": engine.Options.model_validate(arm.options).model_dump(mode="json"),
+        "args": arm.args,
+        "env": sorted(arm.env.items()),
+        "model": [arm.model.id, arm.model.path, arm.model.weights],
+        "shape": engine.Shape.model_validate(arm.model.shape).model_dump(mode="json"),
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def start(
+    arm: Arm, folder_root: Path, clock: Clock = CLOCK, *, generation_timeout_s: float = GENERATION_TIMEOUT_S
+) -> Server:
+    """Start the arm's engine and wait until it has generated a token.
+
+    Bounded by ``arm.start_timeout_s``, the first completion by ``generation_timeout_s`` as well. Whatever is raised,
+    KeyboardInterrupt included, nothing is left running.
+
+    Raises:
+        UnavailableError: the engine cannot run here.
+        UsageError: the arm asks for what its engine cannot do.
+        StartError: it did not become ready; with cause, last lines of the log, and the log's path.
+    """
+    engine: Engine = registry.load("engine", arm.engine)()
+    if reason := engine.unavailable(arm):
+        raise UnavailableError(f"{arm.name}: {reason}")
+    session = f"{clock.utc_now():%Y%m%dT%H%M%S}-{arm.name}-{uuid.uuid4().hex[:6]}"
+    folder = folder_root / session
+    folder.mkdir(parents=True)
+    engine.prepare(arm, folder)
+    begun = clock.monotonic_ns()
+    with ExitStack() as undo:
+        process = _launch(engine, arm, folder)
+        if process is not None:
+            undo.callback(process.stop, STOP_GRACE_S)
+        climb = Climb(
+            address=lambda: engine.address(arm, folder),
+            exit_code=lambda: None if process is None else process.poll(),
+            model=arm.model.id,
+            api_key_env=engine.api_key_env(arm),
+            start_timeout_s=arm.start_timeout_s,
+            generation_timeout_s=generation_timeout_s,
+            clock=clock,
+        )
+        try:
+            url = climb.wait()
+        except StartError as error:
+            raise _explained(error, engine, arm, process) from None
+        undo.pop_all()
+    return Server(
+        arm=arm,
+        endpoint=Endpoint(url=url, model=arm.model.id, api_key_env=engine.api_key_env(arm)),
+        process=process,
+        folder=folder,
+        session=session,
+        key=server_key(arm),
+        ready_s=(clock.monotonic_ns() - begun) / 1e9,
+        clock=clock,
+    )
+
+
+def _launch(engine: Engine, arm: Arm, folder: Path) -> Process | None:
+    command = engine.command(arm, folder)
+    if command is None:
+        if arm.args or arm.env:
+            raise UsageError(f"{arm.name}: args and env have no effect, {arm.engine} starts no process")
+        return None
+    whole = Command(argv=(*command.argv, *arm.args), env={**command.env, **arm.env})
+    launcher = registry.load("launcher", arm.launcher)()
+    process: Process = launcher.launch(whole, folder=folder, run_id=uuid.uuid4().hex)
+    return process
+
+
+def _explained(error: StartError, engine: Engine, arm: Arm, process: Process | None) -> StartError:
+    """The error with the arm's name, the cause by the engine's log, and its last lines."""
+    log = "" if process is None else process.tail(_CLASSIFIED_LINES)
+    cause = error.cause
+    if cause == "unknown":
+        died = process is not None and process.poll() is not None
+        cause = engine.classify(log) or ("crash" if died else "network" if process is None else "unknown")
+    message = f"{arm.name}: {error.message}"
+    port = engine.fixed_port(arm)
+    if cause == "port" and port is not None:
+        message += f"; port {port} is held by {ports.holder(port) or 'nobody any more'}"
+    last = "\n".join(log.splitlines()[-EVIDENCE_LINES:])
+    return StartError(
+        message,
+        cause=cause,
+        evidence="\n".join(part for part in (error.evidence, last) if part),
+        log=None if process is None else process.log,
+    )
+
+
+class ServerPool:
+    """The servers of one invocation. Nothing outlives it: ``close`` also runs when the interpreter ends.
+
+    ``instance`` tells servers of one key apart, for an arm that is compared with itself.
+    """
+
+    def __init__(self, folder: Path, *, clock: Clock = CLOCK, show: Callable[[str], None] = lambda _: None) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._show = show
+        self._servers: dict[tuple[str, str], Server] = {}
+        atexit.register(self.close)
+
+    def get(
+        self, arm: Arm, instance: str = "candidate", *, generation_timeout_s: float = GENERATION_TIMEOUT_S
+    ) -> Server:
+        """The running server of this arm and instance, started if there is none.
+
+        Raises:
+            LlmperfError: see ``start``.
+        """
+        place = (server_key(arm), instance)
+        if (running := self._servers.get(place)) is not None and running.alive():
+            return replace(running, arm=arm)
+        self._drop(place)
+        self._show(f"starting {arm.name}")
+        server = start(arm, self._folder, self._clock, generation_timeout_s=generation_timeout_s)
+        self._servers[place] = server
+        return server
+
+    def restart(
+        self, arm: Arm, instance: str = "candidate", *, generation_timeout_s: float = GENERATION_TIMEOUT_S
+    ) -> Server:
+        """Stop the server and start it again: a new session."""
+        self._drop((server_key(arm), instance))
+        return self.get(arm, instance, generation_timeout_s=generation_timeout_s)
+
+    def can_restart(self, arm: Arm) -> bool:
+        """Whether the arm's engine is started by us."""
+        engine: Engine = registry.load("engine", arm.engine)()
+        return engine.command(arm, self._folder) is not None
+
+    def discard(self, arm: Arm) -> None:
+        """Stop all servers of this arm's key."""
+        key = server_key(arm)
+        self._drop(*(place for place in self._servers if place[0] == key))
+
+    def keep(self, arms: Iterable[Arm]) -> None:
+        """Stop the servers that none of ``arms`` can use."""
+        keys = {server_key(arm) for arm in arms}
+        self._drop(*(place for place in self._servers if place[0] not in keys))
+
+    def close(self) -> None:
+        """Stop all servers; may be called again."""
+        self._drop(*self._servers)
+
+    def _drop(self, *places: tuple[str, str]) -> None:
+        for place in places:
+            if (server := self._servers.get(place)) is None:
+                continue
+            report = server.stop()
+            # Forgotten only now: an interrupt during the stop leaves it to close.
+            del self._servers[place]
+            if report is not None and report.leftovers:
+                self._show(f"{server.arm.name} left processes behind that cannot be killed: {report.leftovers}")
