@@ -70,7 +70,8 @@ def drive(
     finally:
         records, reports = _gather(jobs, folder)
     last_ns = max(start_ns, int(records.done_ns.max(initial=NEVER)))
-    return Capture(records=records, client=client_facts(reports, records), window_ns=(start_ns, last_ns), end=end)
+    client = client_facts(reports, records, plan.load)
+    return Capture(records=records, client=client, window_ns=(start_ns, last_ns), end=end)
 
 
 def _run(jobs: list[Job], folder: Path, watch: _Watch) -> tuple[int, End]:

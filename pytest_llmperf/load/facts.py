@@ -9,10 +9,14 @@ import numpy as np
 from pytest_llmperf.load.rows_file import WorkerReport
 from pytest_llmperf.model.records import NEVER, Records
 from pytest_llmperf.model.run import ClientFacts
+from pytest_llmperf.model.suite import Load
 
 
-def client_facts(reports: Sequence[WorkerReport], records: Records) -> ClientFacts:
-    """Lag over the event loops of all workers together, CPU of the busiest one, and what was truly in flight."""
+def client_facts(reports: Sequence[WorkerReport], records: Records, load: Load) -> ClientFacts:
+    """Lag over the event loops of all workers together, CPU of the busiest one, and what was truly in flight.
+
+    Only a request rate has a schedule to be late for: a closed loop has none, and a burst is as fast as it can be.
+    """
     lags_ms = np.array([lag for report in reports for lag in report.lags_ns] or [0], dtype=np.float64) / 1e6
     return ClientFacts(
         workers=len(reports),
@@ -21,13 +25,13 @@ def client_facts(reports: Sequence[WorkerReport], records: Records) -> ClientFac
         lag_p99_ms=float(np.percentile(lags_ms, 99)),
         lag_max_ms=float(lags_ms.max()),
         cpu_share=max((report.cpu_share for report in reports), default=0.0),
-        schedule_lag_p99_ms=schedule_lag_p99_ms(records),
+        schedule_lag_p99_ms=schedule_lag_p99_ms(records) if load.kind == "request_rate" else None,
         max_in_flight=max_in_flight(records),
     )
 
 
 def schedule_lag_p99_ms(records: Records) -> float | None:
-    """99th percentile of sent - scheduled over the requests that were sent; None in a closed loop."""
+    """99th percentile of sent - scheduled over the requests that were sent; None when none was."""
     told = (records.scheduled_ns != NEVER) & (records.sent_ns != NEVER)
     if not told.any():
         return None

@@ -89,5 +89,5 @@ def decode(line: bytes) -> Message:
     try:
         kind, fields = orjson.loads(line)
         return _KINDS[kind](**fields)
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"no message: {line[:200]!r}") from error

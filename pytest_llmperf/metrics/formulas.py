@@ -39,7 +39,7 @@ def compute(records: Records, window_ns: tuple[int, int], acceptance: Acceptance
         acceptance: counts of speculation over the same window.
     """
     values = chain(_throughputs(records, window_ns).items(), _latencies(records).items(), _speculation(acceptance))
-    return {name: value for name, value in values if np.isfinite(value) and value > 0}
+    return {name: float(value) for name, value in values if np.isfinite(value) and value > 0}
 
 
 def _throughputs(records: Records, window_ns: tuple[int, int]) -> dict[str, float]:

@@ -25,7 +25,7 @@ class ClientFacts:
         lag_p99_ms: its 99th percentile.
         lag_max_ms: its maximum.
         cpu_share: the busiest worker's CPU time over wall time.
-        schedule_lag_p99_ms: 99th percentile of sent minus scheduled; None in a closed loop.
+        schedule_lag_p99_ms: 99th percentile of sent minus scheduled; None without a request rate.
         max_in_flight: the largest number of requests in flight at once.
     """
 

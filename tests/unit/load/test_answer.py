@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_llmperf.load.answer import error_message, read_answer
+
+STREAMS = Path(__file__).parents[2] / "data" / "streams"
+
+
+def stream(*chunks: dict[str, Any], done: bool = True) -> bytes:
+    events = [b"data: " + json.dumps(chunk).encode() for chunk in chunks] + [b"data: [DONE]"] * done
+    return b"".join(event + b"\n\n" for event in events)
+
+
+def text(value: str, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "text": value, "finish_reason": None}], **more}
+
+
+def delta(**fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": None}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "chunks", "tokens", "prompt", "cached", "done"),
+    [
+        ("vllm-0.32.0_completions", 32, 32, 67, -1, True),
+        ("vllm-0.32.0_chat", 16, 16, 81, -1, True),
+        ("vllm-0.32.0_mtp_completions", 105, 256, 67, -1, True),
+        ("xllamacpp-2026.10_completions", 64, 64, 186, 0, True),
+        ("xllamacpp-2026.10_chat", 16, 16, 203, 0, True),
+        ("transformers_chat", 64, 64, 81, -1, False),
+        ("sglang-0.5.16_completions", 5, 6, 2, -1, True),
+        ("sglang-0.5.16_mtp_completions", 2, 6, 2, -1, True),
+    ],
+)
+def test_recorded_streams(name: str, chunks: int, tokens: int, prompt: int, cached: int, done: bool) -> None:
+    answer = read_answer((STREAMS / f"{name}.sse").read_bytes())
+    assert (len(answer.chunk_ends), answer.output_tokens, answer.input_tokens, answer.cached_tokens) == (
+        chunks, tokens, prompt, cached,
+    )  # fmt: skip
+    assert (answer.finish_reason, answer.done, answer.ended, answer.error) == ("length", done, True, "")
+
+
+def test_recorded_error_inside_http_200() -> None:
+    answer = read_answer((STREAMS / "vllm-0.32.0_error_inside_200.sse").read_bytes())
+    assert answer.error.startswith("EngineCore encountered an issue")
+    assert not answer.chunk_ends
+
+
+@pytest.mark.parametrize(
+    ("chunk", "counts"),
+    [
+        (delta(role="assistant", content=""), False),
+        (delta(role="assistant", content=None), False),
+        (delta(role="assistant", content="a"), True),
+        (delta(content="a"), True),
+        (delta(reasoning="a"), True),
+        (delta(reasoning_content="a"), True),
+        (delta(), False),
+        (text("a"), True),
+        (text(""), False),
+        ({"choices": [], "usage": {"completion_tokens": 1}}, False),
+        ({"choices": None}, False),
+        ({}, False),
+    ],
+)
+def test_which_chunk_carries_text(chunk: dict[str, Any], counts: bool) -> None:
+    assert len(read_answer(stream(chunk)).chunk_ends) == counts
+
+
+def test_a_chunk_ends_with_its_own_event() -> None:
+    first, second = stream(text("a"), done=False), stream(text("b"), done=False)
+    assert read_answer(first + b": ping\n\n" + second).chunk_ends == (len(first), len(first) + 8 + len(second))
+
+
+def test_the_last_usage_counts_and_none_is_unknown() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 2}}
+    answer = read_answer(stream(text("a", usage=usage), text("b", usage={**usage, "completion_tokens": 2})))
+    assert (answer.input_tokens, answer.output_tokens, answer.cached_tokens) == (3, 2, 2)
+    unknown = read_answer(stream(text("a", usage=None)))
+    assert (unknown.input_tokens, unknown.output_tokens, unknown.cached_tokens) == (-1, -1, -1)
+
+
+def test_the_digest_is_of_all_text() -> None:
+    one, two = read_answer(stream(text("ab"))), read_answer(stream(text("a"), text("b")))
+    assert one.text_sha256 == two.text_sha256
+    assert one.text_sha256 != read_answer(stream(text("ba"))).text_sha256
+    assert read_answer(stream()).text_sha256 == ""
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"error": {"message": "out of memory", "code": 500}}, "out of memory"),
+        ({"error": "plain"}, "plain"),
+        ({"object": "error", "message": "older vLLM"}, "older vLLM"),
+        ({"error": {"code": 7}}, '{"code":7}'),
+    ],
+)
+def test_an_error_event_ends_the_reading(data: dict[str, Any], message: str) -> None:
+    answer = read_answer(stream(text("a"), data, text("b")))
+    assert (answer.error, answer.text) == (message, "a")
+
+
+@pytest.mark.parametrize("data", [b"data: {broken\n\n", b"data: [1]\n\n", b"data: \xff\n\n"])
+def test_an_event_that_is_no_object_is_an_error(data: bytes) -> None:
+    assert read_answer(data).error.startswith("an event is no JSON object")
+
+
+def test_error_body() -> None:
+    assert error_message(b'{"error": {"message": "no such model"}}') == "no such model"
+    assert error_message(b"<html>\n  Bad   gateway</html>") == "<html> Bad gateway</html>"
+    assert len(error_message(b"x" * 10_000)) < 300

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_llmperf.load.facts import client_facts, max_in_flight, schedule_lag_p99_ms
+from pytest_llmperf.load.records_file import records_of
+from pytest_llmperf.load.row import Row
+from pytest_llmperf.load.rows_file import WorkerReport
+from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.suite import Load
+
+RATE = Load(kind="request_rate", value=1.0)
+
+
+def records(spans: list[tuple[int, int]], scheduled: int = -1) -> Records:
+    return records_of(
+        Row(index=i, planned_input_tokens=-1, asked_tokens=1, sent_ns=sent, done_ns=done, scheduled_ns=scheduled)
+        for i, (sent, done) in enumerate(spans)
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: (min(pair), max(pair) + 1))))
+def test_max_in_flight_is_the_largest_overlap(spans: list[tuple[int, int]]) -> None:
+    overlap = max((sum(sent <= moment < done for sent, done in spans) for moment in range(22)), default=0)
+    assert max_in_flight(records(spans)) == overlap
+
+
+def test_unsent_requests_are_not_in_flight() -> None:
+    assert max_in_flight(records([(-1, 9), (5, 9)])) == 1
+
+
+def test_schedule_lag() -> None:
+    assert schedule_lag_p99_ms(records([(3_000_000, 9_000_000)], scheduled=1_000_000)) == 2.0
+    assert schedule_lag_p99_ms(records([(3, 9)])) is None
+    assert schedule_lag_p99_ms(records([(-1, 9)], scheduled=5)) is None
+
+
+def test_lags_are_pooled_and_the_busiest_worker_counts() -> None:
+    reports = [
+        WorkerReport(rows=(), lags_ns=(1_000_000,) * 50, cpu_share=0.2),
+        WorkerReport(rows=(), lags_ns=(3_000_000,) * 50, cpu_share=0.7),
+    ]
+    facts = client_facts(reports, records([(1, 2)], scheduled=0), RATE)
+    assert (facts.workers, facts.lag_mean_ms, facts.lag_p50_ms, facts.lag_max_ms) == (2, 2.0, 2.0, 3.0)
+    assert facts.cpu_share == 0.7
+    assert facts.schedule_lag_p99_ms is not None
+    assert client_facts(reports, records([(1, 2)], scheduled=0), Load(kind="burst")).schedule_lag_p99_ms is None

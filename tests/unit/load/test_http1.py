@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_llmperf.load.http1 import (
+    ANSWER_LIMIT,
+    HEAD_LIMIT,
+    Framing,
+    Head,
+    HttpError,
+    extract_body,
+    parse_head,
+    render_request,
+)
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunked(body: bytes, sizes: list[int], extension: bytes = b"", trailer: bytes = b"") -> bytes:
+    encoded, start = b"", 0
+    for size in [*sizes, len(body)]:
+        piece = body[start : start + size]
+        if piece:
+            encoded += f"{len(piece):x}".encode() + extension + b"\r\n" + piece + b"\r\n"
+        start += size
+    return CHUNKED + encoded + b"0\r\n" + trailer + b"\r\n"
+
+
+def framed(raw: bytes, cuts: list[int]) -> tuple[Framing, list[int], list[bool]]:
+    """Feed ``raw`` cut at ``cuts``: the framing, bytes after each read, and what each read was told."""
+    ends = [*sorted({cut % len(raw) for cut in cuts} - {0}), len(raw)]
+    framing, buffer, told = Framing(), bytearray(), []
+    for end in ends:
+        buffer += raw[len(buffer) : end]
+        told.append(framing.complete(buffer))
+    return framing, ends, told
+
+
+def test_request_is_what_a_server_expects() -> None:
+    request = render_request("host:1", "/v1/completions", {"Authorization": "Bearer k"}, b"{}")
+    head, _, body = request.partition(b"\r\n\r\n")
+    assert head.split(b"\r\n")[0] == b"POST /v1/completions HTTP/1.1"
+    assert {b"Host: host:1", b"Content-Length: 2", b"Authorization: Bearer k"} <= set(head.split(b"\r\n"))
+    assert body == b"{}"
+
+
+def test_head() -> None:
+    raw = b"HTTP/1.1 503 Unwell\r\ncontent-LENGTH: 5\r\nConnection: Close\r\nContent-Type: a/b\r\n\r\nabcde"
+    assert parse_head(raw) == Head(
+        status=503, body_at=len(raw) - 5, chunked=False, length=5, keep_alive=False, content_type="a/b"
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+        b"x" * (HEAD_LIMIT + 1),
+    ],
+)
+def test_what_is_no_head_is_an_error(raw: bytes) -> None:
+    with pytest.raises(HttpError):
+        parse_head(raw)
+
+
+@given(
+    body=st.binary(max_size=200),
+    sizes=st.lists(st.integers(1, 50), max_size=10),
+    cuts=st.lists(st.integers(0, 10_000), max_size=20),
+    extension=st.sampled_from([b"", b";name=value"]),
+    trailer=st.sampled_from([b"", b"X-Trailer: 1\r\n"]),
+)
+def test_chunked_body_ends_with_its_last_byte_however_it_is_split(
+    body: bytes, sizes: list[int], cuts: list[int], extension: bytes, trailer: bytes
+) -> None:
+    raw = chunked(body, sizes, extension, trailer)
+    framing, ends, told = framed(raw, cuts)
+    assert told == [False] * (len(told) - 1) + [True]
+    assert framing.head is not None
+    extracted, marks = extract_body(raw, framing.head, ends)
+    assert extracted == body
+    assert marks == [len(extract_body(raw[:end], framing.head, [])[0]) for end in ends]
+
+
+@given(st.binary(max_size=200), st.integers(0, 300))
+def test_a_cut_off_chunked_body_is_never_complete_and_keeps_what_came(body: bytes, missing: int) -> None:
+    whole = chunked(body, [7])
+    raw = whole[: max(len(CHUNKED), len(whole) - 1 - missing)]
+    framing, _, told = framed(raw, [])
+    assert told == [False]
+    assert framing.head is not None
+    assert body.startswith(extract_body(raw, framing.head, [])[0])
+
+
+def test_a_length_ends_the_body_and_no_length_never_does() -> None:
+    with_length = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+    assert framed(with_length, [5, 30, len(with_length) - 1])[2] == [False, False, False, True]
+    assert framed(b"HTTP/1.1 200 OK\r\n\r\nabc", [])[2] == [False]
+
+
+def test_a_malformed_chunk_size_is_an_error() -> None:
+    with pytest.raises(HttpError, match="chunk size b'zz'"):
+        framed(CHUNKED + b"zz\r\nabc", [])
+
+
+def test_an_endless_answer_is_an_error() -> None:
+    with pytest.raises(HttpError, match="longer than"):
+        Framing().complete(bytearray(CHUNKED) + bytearray(ANSWER_LIMIT))

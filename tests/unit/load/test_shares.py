@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_llmperf.load.job import Job
+from pytest_llmperf.load.shares import split, worker_count
+from pytest_llmperf.model.endpoint import Endpoint
+from pytest_llmperf.model.plan import Plan, PlannedRequest
+from pytest_llmperf.model.suite import Load
+
+
+def plan_of(load: Load, requests: int, output_tokens: int = 100) -> Plan:
+    request = PlannedRequest(body='{"é": 1}'.encode(), at_ns=None, input_tokens=None, output_tokens=output_tokens)
+    return Plan(api="chat", requests=(request,) * requests, load=load, seed=0, exact_output=True)
+
+
+def jobs_of(load: Load, requests: int, workers: int) -> list[Job]:
+    endpoint = Endpoint(url="http://h:1", model="m", api_key_env="KEY")
+    return split(plan_of(load, requests), endpoint, Path("/f"), workers=workers, request_timeout_s=9)
+
+
+def closed(value: float) -> Load:
+    return Load(kind="concurrency", value=value)
+
+
+@pytest.mark.parametrize(("concurrency", "requests", "workers"), [(7, 20, 3), (2, 20, 3), (50, 4, 8), (1, 1, 1)])
+def test_shares_add_up(concurrency: int, requests: int, workers: int) -> None:
+    jobs = jobs_of(closed(concurrency), requests, workers)
+    assert sorted(request.index for job in jobs for request in job.requests) == list(range(requests))
+    assert sum(job.concurrency or 0 for job in jobs) == concurrency
+    assert len(jobs) == min(workers, concurrency, requests)
+    assert all(job.concurrency for job in jobs)
+
+
+def test_an_open_loop_deals_requests_round_robin() -> None:
+    first, second = jobs_of(Load(kind="burst"), 5, 2)
+    assert [[request.index for request in job.requests] for job in (first, second)] == [[0, 2, 4], [1, 3]]
+    assert first.concurrency is None
+    assert (first.path, first.api_key_env) == ("/v1/chat/completions", "KEY")
+
+
+def test_a_job_survives_its_file(tmp_path: Path) -> None:
+    (job,) = jobs_of(closed(2), 3, 1)
+    job.write(tmp_path / "job")
+    assert Job.read(tmp_path / "job") == job
+
+
+@pytest.mark.parametrize(
+    ("load", "requests", "cores", "workers"),
+    [
+        (closed(4), 32, 8, 1),
+        (closed(1000), 2000, 8, 2),
+        (closed(1000), 100, 8, 1),
+        (closed(1000), 2000, 2, 1),
+        (closed(100_000), 100_000, 8, 7),
+        (Load(kind="burst"), 1500, 8, 3),
+        (Load(kind="request_rate", value=500.0), 10, 8, 3),
+        (closed(4), 32, 1, 1),
+    ],
+)
+def test_worker_count(load: Load, requests: int, cores: int, workers: int) -> None:
+    assert worker_count(plan_of(load, requests), cores) == workers

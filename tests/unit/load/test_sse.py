@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_llmperf.load.sse import Event, events
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected"),
+    [
+        (b"data: a\n\n", [Event(b"a", 9)]),
+        (b"data:a\n\n", [Event(b"a", 8)]),
+        (b"data:  a\n\n", [Event(b" a", 10)]),
+        (b"data: a\r\n\r\n", [Event(b"a", 11)]),
+        (b"data: a\r\r", [Event(b"a", 9)]),
+        (b": ping\n\ndata: a\n\n", [Event(b"a", 17)]),
+        (b"event: x\nid: 1\ndata: a\nretry: 5\n\n", [Event(b"a", 33)]),
+        (b"data: a\ndata: b\n\n", [Event(b"a\nb", 17)]),
+        (b"\n\n\ndata: a\n\n", [Event(b"a", 12)]),
+        (b"\xef\xbb\xbfdata: a\n\n", [Event(b"a", 12)]),
+        (b"data: a\n\ndata: b\n\n", [Event(b"a", 9), Event(b"b", 18)]),
+        (b"data: a\n\ndata: b\n", [Event(b"a", 9)]),
+        (b"data: a", []),
+        (b"", []),
+    ],
+)
+def test_grammar(stream: bytes, expected: list[Event]) -> None:
+    assert list(events(stream)) == expected
+
+
+LINE_ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
+PAYLOADS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"])).map(str.encode)
+NOISE = st.sampled_from([b"", b": comment", b"event: message", b"id", b"retry: 10"])
+
+
+@given(st.lists(st.tuples(PAYLOADS, NOISE)), LINE_ENDS)
+def test_every_payload_comes_out_once_and_ends_where_its_empty_line_does(
+    parts: list[tuple[bytes, bytes]], end: bytes
+) -> None:
+    stream, expected = b"", []
+    for payload, noise in parts:
+        stream += noise + end + b"data: " + payload + end + end
+        expected.append(Event(payload, len(stream)))
+    assert list(events(stream)) == expected

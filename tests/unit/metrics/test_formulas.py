@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pytest_llmperf import metrics
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.records import NEVER, Outcome, Records
+from pytest_llmperf.model.run import Acceptance
+
+MS = 1_000_000
+WINDOW = (0, 2_000 * MS)
+
+
+def request(chunks_ms: list[float], *, sent_ms: float = 0, tokens: int | None = None, **fields: Any) -> dict[str, Any]:
+    """One request by the times of its chunks; as many tokens as chunks unless said otherwise."""
+    return {
+        "chunks": [round(time * MS) for time in chunks_ms],
+        "sent_ns": round(sent_ms * MS),
+        "output_tokens": len(chunks_ms) if tokens is None else tokens,
+        "input_tokens": 10,
+        "outcome": Outcome.OK,
+        **fields,
+    }
+
+
+def records(*requests: dict[str, Any]) -> Records:
+    n = len(requests)
+    column = {name: np.array([r[name] for r in requests], dtype=np.int64) for name in (
+        "sent_ns", "output_tokens", "input_tokens", "outcome",
+    )}  # fmt: skip
+    chunks = [r["chunks"] for r in requests]
+    never = np.full(n, NEVER, dtype=np.int64)
+    return Records(
+        **column,
+        scheduled_ns=never, planned_input_tokens=never, cached_tokens=never, asked_tokens=never, status=never,
+        first_token_ns=np.array([c[0] if c else NEVER for c in chunks], dtype=np.int64),
+        last_token_ns=np.array([c[-1] if c else NEVER for c in chunks], dtype=np.int64),
+        done_ns=np.array([c[-1] + MS if c else NEVER for c in chunks], dtype=np.int64),
+        reason=("",) * n, text_sha256=("",) * n,
+        chunk_ns=np.array([t for c in chunks for t in c], dtype=np.int64),
+        chunk_start=np.cumsum([0, *map(len, chunks)], dtype=np.int64),
+    )  # fmt: skip
+
+
+TWO = records(request([100, 110, 130], sent_ms=50), request([300, 340], sent_ms=200))
+
+
+def test_only_names_of_the_table_and_all_of_them() -> None:
+    values = metrics.compute(TWO, WINDOW, Acceptance(steps=10, accepted=7, drafted=20))
+    assert set(values) == set(METRICS)
+    assert all(type(value) is float for value in values.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("request_throughput", 2 / 2.0),
+        ("output_throughput", 5 / 2.0),
+        ("total_token_throughput", 25 / 2.0),
+        ("tok_s_per_user", (3 / 0.080 + 2 / 0.140) / 2),
+        ("decode_tok_s_per_user", (1000 / 15 + 1000 / 40) / 2),
+        ("mean_ttft_ms", 75),
+        ("p90_ttft_ms", 50 + 0.9 * 50),
+        ("median_tpot_ms", (15 + 40) / 2),
+        ("mean_itl_ms", (10 + 20 + 40) / 3),
+        ("median_itl_ms", 20),
+        ("p99_itl_ms", 20 + 0.98 * 20),
+        ("mean_e2el_ms", (80 + 140) / 2),
+        ("p95_e2el_ms", 80 + 0.95 * 60),
+        ("acceptance_length", 1.7),
+        ("acceptance_rate", 0.35),
+    ],
+)
+def test_values_by_hand(name: str, value: float) -> None:
+    acceptance = Acceptance(steps=10, accepted=7, drafted=20)
+    assert metrics.compute(TWO, WINDOW, acceptance)[name] == pytest.approx(value)
+
+
+def test_failed_requests_count_nowhere() -> None:
+    failed = request([1, 2, 900], outcome=Outcome.FAILED, tokens=NEVER)
+    late = request([1, 2, 900], outcome=Outcome.TIMED_OUT, tokens=50)
+    with_failures = records(failed, request([100, 110, 130], sent_ms=50), late, request([300, 340], sent_ms=200))
+    assert metrics.compute(with_failures, WINDOW, None) == metrics.compute(TWO, WINDOW, None)
+
+
+def test_speculation_makes_tpot_and_itl_differ() -> None:
+    values = metrics.compute(records(request([100, 120, 140], tokens=9)), WINDOW, None)
+    assert values["mean_tpot_ms"] == pytest.approx(40 / 8)
+    assert values["mean_itl_ms"] == pytest.approx(20)
+
+
+def test_an_unknown_token_count_takes_only_the_metrics_that_need_it() -> None:
+    values = metrics.compute(records(request([100, 110]), request([100, 110], tokens=NEVER)), WINDOW, None)
+    assert "output_throughput" not in values
+    assert "mean_tpot_ms" not in values
+    assert "tok_s_per_user" not in values
+    assert values["mean_ttft_ms"] == 100
+    assert values["request_throughput"] == 1.0
+
+
+def test_an_unknown_input_count_takes_only_the_total() -> None:
+    values = metrics.compute(records(request([100, 110], input_tokens=NEVER)), WINDOW, None)
+    assert "total_token_throughput" not in values
+    assert values["output_throughput"] == 1.0
+
+
+def test_a_single_chunk_has_no_pace() -> None:
+    values = metrics.compute(records(request([100], tokens=5)), WINDOW, None)
+    assert not [name for name in values if "tpot" in name or "itl" in name or "decode" in name]
+    assert values["mean_e2el_ms"] == 100
+
+
+def test_zero_is_never_reported() -> None:
+    values = metrics.compute(records(request([100, 100, 100, 160])), WINDOW, None)
+    assert "median_itl_ms" not in values
+    assert values["p99_itl_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    "nothing", [records(), records(request([], outcome=Outcome.FAILED)), records(request([1], outcome=Outcome.FAILED))]
+)
+def test_nothing_succeeded(nothing: Records) -> None:
+    assert metrics.compute(nothing, WINDOW, None) == {}
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "names"),
+    [
+        (None, set()),
+        (Acceptance(steps=0, accepted=0, drafted=0), set()),
+        (Acceptance(steps=5, accepted=0, drafted=0), {"acceptance_length"}),
+    ],
+)
+def test_acceptance_that_nobody_counted_is_absent(acceptance: Acceptance | None, names: set[str]) -> None:
+    assert set(metrics.compute(records(), WINDOW, acceptance)) == names
+
+
+def test_the_table_is_read_without_numpy() -> None:
+    import subprocess  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    script = "import sys, pytest_llmperf.metrics.definitions; print('numpy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True).strip() == "False"
