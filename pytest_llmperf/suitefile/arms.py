@@ -49,8 +49,8 @@ def _arm(draft: Draft, keys: SuiteKeys, chain: Sequence[tuple[str, ArmKeys]], wo
             model.add((*home, "model"), _written(entry.model))
     adapter = _adapter(draft, merged, name, root=len(chain) == 1)
     if adapter is not None:
-        check(draft, adapter.Options, merged, _COMMON)
-        check(draft, adapter.Shape, model, _MODEL)
+        check(draft, adapter.Options, merged, _COMMON, name)
+        check(draft, adapter.Shape, model, _MODEL, name)
     if "id" not in model.values and not any(draft.is_excused((*home, "id")) for home in [("model",), *model.homes]):
         draft.report(("model",), "a suite needs 'model' with an id, such as model: {id: Qwen/Qwen3-0.6B}")
     only = merged.values.get("only", [])

@@ -54,16 +54,17 @@ class Draft:
         """Where ``path``, or the closest entry above it, is written."""
         return self._document.line(path)
 
-    def report(self, path: KeyPath, message: str) -> None:
-        """Note a mistake at ``path``, or at the closest entry above it that is written."""
+    def report(self, path: KeyPath, message: str) -> KeyPath:
+        """Note a mistake at ``path``, or at the closest entry above it that is written; returns which it was."""
         written = self._written(path)
         self._wrong.add(written)
         override = self._override_of(written)
         line = 0 if override else self.line(written)
         self._mistakes[Mistake(self.file, line, dotted(written), message, override)] = None
+        return written
 
     def remove(self, path: KeyPath) -> None:
-        """Take a wrong value out; a list goes as a whole."""
+        """Take out a value that ``report`` returned; a list goes as a whole."""
         *above, name = _up_to_list(path)
         self.excuse((*above, name))
         target: Any = self.data

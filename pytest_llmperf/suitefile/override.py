@@ -23,5 +23,4 @@ def apply_overrides(draft: Draft, overrides: Mapping[str, str]) -> None:
             draft.override(path, key, text, parse_value(text))
         except ValueError as error:
             draft.override(path, key, text, text)
-            draft.report(path, f"{text!r} is {error}")
-            draft.remove(path)
+            draft.remove(draft.report(path, f"{text!r} is {error}"))

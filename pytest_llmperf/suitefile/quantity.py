@@ -51,7 +51,7 @@ def quantity(value: object) -> Quantity:
     """A number, or a percentage such as ``40%`` or ``3 %``.
 
     Raises:
-        ValueError: neither, or not finite.
+        ValueError: neither, negative, or not finite.
     """
     if isinstance(value, str) and re.fullmatch(PERCENTAGE, value):
         number, percent = float(value.rstrip("% ")), True
@@ -59,6 +59,6 @@ def quantity(value: object) -> Quantity:
         number, percent = float(value), False
     else:
         raise ValueError("must be a number or a percentage, such as 0.03 or 3%")
-    if not math.isfinite(number):
-        raise ValueError("must be finite")
+    if not 0 <= number < math.inf:
+        raise ValueError("must be finite and not negative")
     return Quantity(number, percent)

@@ -45,17 +45,21 @@ def validate(draft: Draft) -> SuiteKeys:
             return SuiteKeys.model_validate(draft.data)
         except ValidationError as error:
             problems = error.errors(include_url=False)
+        written = []
         for problem in problems:
             path = problem["loc"]
             known = known_keys(draft.data, path[:-1])
-            draft.report(path, explain(problem, known))
+            written.append(draft.report(path, explain(problem, known)))
             excuse_guess(draft, problem, path, known)
-        for problem in problems:  # at least one value goes, so this ends
-            draft.remove(problem["loc"])
+        for path in written:  # each of them exists, so every round leaves less to complain of
+            draft.remove(path)
 
 
-def check(draft: Draft, kind: type[BaseModel], merged: Merged, common: set[str]) -> None:
-    """Report what an adapter's ``kind`` finds wrong in the keys that are not ``common``, each where it is written."""
+def check(draft: Draft, kind: type[BaseModel], merged: Merged, common: set[str], arm: str) -> None:
+    """Report what an adapter's ``kind`` finds wrong in the keys that are not ``common``, each where it is written.
+
+    A key may have been written for another arm: one that inherits it, or shares the suite's model, may not take it.
+    """
     known = common | keys_of(kind)
     try:
         kind.model_validate(merged.without(common))
@@ -67,9 +71,14 @@ def check(draft: Draft, kind: type[BaseModel], merged: Merged, common: set[str])
         key, *rest = problem["loc"] or ("",)
         if problem["type"] == "missing" and any(draft.is_excused((*home, key)) for home in merged.homes):
             continue
-        path = (*merged.origins[str(key)], *rest) if key in merged.origins else merged.homes[-1]
-        excuse_guess(draft, problem, path, known)
-        if key not in merged.origins or not draft.is_wrong(path):  # inherited: another arm's adapter said it already
+        if key not in merged.origins:
+            draft.report(merged.homes[-1], explain(problem, known))
+            continue
+        path: KeyPath = (*merged.origins[str(key)], *rest)
+        if problem["type"] == "extra_forbidden" and key in known_keys(draft.data, path[:-1]):
+            draft.report(path, f"means nothing to the engine of arm {arm!r}; write it only for the arms that take it")
+        elif not draft.is_wrong(path):  # else another arm's adapter said it already
+            excuse_guess(draft, problem, path, known)
             draft.report(path, explain(problem, known))
 
 
@@ -84,9 +93,12 @@ def explain(problem: ErrorDetails, known: Collection[str]) -> str:
         return f'{shown(value)} must be text; write "{shown(value)}"'
     if kind == "string_type":
         return f"{shown(value)} must be text"
-    text = _TEXTS.get(kind)
-    said = problem["msg"] if text is None else text.format(**problem.get("ctx", {}))
-    return f"{shown(value)} {said}" if text is not None else f"{shown(value)}: {said}"
+    if kind == "value_error" and isinstance(value, dict):
+        return str(problem["ctx"]["error"])
+    if kind not in _TEXTS:
+        return f"{shown(value)}: {problem['msg']}"
+    details = {name: "true" if detail == "True" else detail for name, detail in problem.get("ctx", {}).items()}
+    return f"{shown(value)} {_TEXTS[kind].format(**details)}"
 
 
 def excuse_guess(draft: Draft, problem: ErrorDetails, path: KeyPath, known: Collection[str]) -> None:
