@@ -24,7 +24,7 @@ def one(candidate: list[float], baseline: tuple[float, ...] = (2.125,)) -> Verdi
         ([2.1225], Word.PASSED),
         ([2.1215], Word.REGRESSED),
         ([2.1285], Word.IMPROVED),
-        ([2.125, 2.125, 1.9], Word.REGRESSED),
+        ([2.125, 2.2, 2.12], Word.REGRESSED),
         ([2.125, 2.2], Word.PASSED),
         ([2.2, 2.3], Word.IMPROVED),
     ],

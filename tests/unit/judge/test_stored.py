@@ -12,6 +12,7 @@ from scipy import stats
 from pytest_llmperf.judge import LOOKS, SINGLE, judge, refuse
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.stats.variance import sessions
 from tests.unit.judge.worlds import ACCEPTANCE, E2EL, THROUGHPUT, TPOT, gate, measured, runs_around, scaled
 
 QUIET = [[-0.004], [0.003], [0.0], [0.006], [-0.005], [0.002], [-0.001], [0.004], [-0.003], [-0.002]]
@@ -79,13 +80,27 @@ def test_repeats_in_one_session_do_not_count_as_sessions() -> None:
     assert apart < 0.75 * together
 
 
-def test_the_session_share_is_estimated_only_from_a_baseline_that_can_tell() -> None:
-    pairs = [[y - 0.03, y + 0.03] for (y,) in QUIET]  # all noise is within sessions: rho at its bound of 0.3
-    many = one([[100.0] * 5], runs_around(100, pairs)).smallest_visible
-    few = one([[100.0] * 5], runs_around(100, pairs[:9])).smallest_visible
-    assert many is not None
-    assert few is not None
-    assert many < 0.9 * few
+@pytest.mark.parametrize(
+    ("groups", "rho"),
+    [
+        ([[y - 0.03, y + 0.03] for (y,) in QUIET], 0.3),
+        ([[5 * y, 5 * y + 1e-4] for (y,) in QUIET], 0.95),
+        ([[y - 0.03, y, y + 0.03] for (y,) in QUIET[:9]], 0.5),
+        ([*([[y] for (y,) in QUIET]), [-0.03, 0.03]], 0.5),
+    ],
+    ids=["no lower than .3", "no higher than .95", "nine sessions cannot tell", "one degree of freedom within cannot"],
+)
+def test_the_session_share_is_estimated_within_bounds_by_a_baseline_that_can_tell(
+    groups: list[list[float]], rho: float
+) -> None:
+    verdict = one([[100.0] * 5], runs_around(100, groups))
+    layout = sessions(groups)
+    s2 = (4 * 0.015**2 + (layout.count - 1) * layout.variance) / (4 + layout.count - 1)
+    se = math.sqrt(s2 * (rho + (1 - rho) / 5 + (rho + (1 - rho) * layout.runs_inverse) / layout.count))
+    df = 4 + layout.count - 1
+    assert verdict.smallest_visible == pytest.approx(
+        math.expm1((stats.t.isf(0.05, df) + stats.t.isf(0.2, df)) * se), rel=1e-6
+    )
 
 
 def test_a_loss_below_the_floor_is_not_red_however_clear() -> None:
@@ -178,6 +193,13 @@ def test_an_earlier_look_spends_less() -> None:
     baseline, candidate = measured(mean_tpot_ms=runs_around(100, MEDIUM)), measured("c", mean_tpot_ms=[[103.5]])
     words = [judge(baseline, candidate, [gate(TPOT)], look=look)[0].word for look in (LOOKS[0], SINGLE)]
     assert words == [Word.INCONCLUSIVE, Word.REGRESSED]
+
+
+def test_every_look_may_pass_at_five_percent() -> None:
+    baseline, candidate = measured(mean_tpot_ms=runs_around(100, MEDIUM)), measured("c", mean_tpot_ms=[[102.0]])
+    (verdict,) = judge(baseline, candidate, [gate(TPOT)], look=LOOKS[0])
+    assert verdict.p_pass == pytest.approx(0.0416, abs=1e-4)
+    assert verdict.word is Word.PASSED
 
 
 def test_absolute_metrics_are_judged_in_their_unit() -> None:
