@@ -47,12 +47,21 @@ def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> lis
 
 
 def changed(reference: Mapping[str, str], candidate: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Facts of ``COMPARE`` that both sides state otherwise: key -> (reference, candidate), in the order of the list."""
-    return {
-        key: (reference[key], candidate[key])
-        for key in COMPARE
-        if key in reference and key in candidate and reference[key] != candidate[key]
-    }
+    """Facts of ``COMPARE`` that differ: key -> (reference, candidate), in the order of the list.
+
+    What an engine does not say of its configuration is "none" (no arguments, no image), so that an added argument
+    shows; a fact of the machine is compared where both sides state it, since counts are stored without. A side without
+    any fact cannot differ.
+    """
+    if not reference or not candidate:
+        return {}
+    differing = {}
+    for key in COMPARE:
+        before, after = reference.get(key) or "none", candidate.get(key) or "none"
+        unknown = key in MACHINE and "none" in (before, after)
+        if before != after and not unknown:
+            differing[key] = (before, after)
+    return differing
 
 
 def _short(value: str) -> str:

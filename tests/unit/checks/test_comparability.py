@@ -44,11 +44,21 @@ def test_digests_are_shown_as_people_compare_them() -> None:
     assert reason == "workload: baseline sha256:3f9c0d1b77aa…, here sha256:000000000000…"
 
 
-def test_changes_are_shown_in_the_order_of_the_list_and_only_where_both_sides_say() -> None:
+def test_changes_are_shown_in_the_order_of_the_list_and_the_rest_is_ignored() -> None:
     reference = {"driver": "570", "engine_version": "0.11.0", "node": "a", "kernel": "5", "args": "-tp 8"}
-    candidate = {"engine_version": "0.11.1", "driver": "580", "args": "-tp 8", "kernel": "6", "cuda": "13"}
+    candidate = {"engine_version": "0.11.1", "driver": "580", "args": "-tp 8", "kernel": "6", "node": "a"}
     assert changed(reference, candidate) == {"engine_version": ("0.11.0", "0.11.1"), "driver": ("570", "580")}
     assert list(changed(reference, candidate)) == ["engine_version", "driver"]
+
+
+def test_an_added_argument_is_a_change_and_an_unknown_driver_is_none() -> None:
+    without, with_ = {"engine": "vllm"}, {"engine": "vllm", "args": "-tp 8", "env": "", "driver": "580"}
+    assert changed(without, with_) == {"args": ("none", "-tp 8")}
+    assert changed(with_, without) == {"args": ("-tp 8", "none")}
+
+
+def test_a_side_without_facts_cannot_differ() -> None:
+    assert changed({}, FACTS | {"engine": "vllm"}) == {}
 
 
 def test_no_fact_is_on_both_lists() -> None:
