@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from difflib import get_close_matches
 from typing import Any
@@ -36,6 +37,9 @@ _TEXTS = {
     "model_type": "must be a mapping, such as {{key: value}}",
     "value_error": "{error}",
 }
+
+_CREDENTIALS = re.compile(r"//[^/@\s]+@")
+"""Of a URL; what is printed may end up in a CI log."""
 
 
 def validate(draft: Draft) -> SuiteKeys:
@@ -89,10 +93,9 @@ def explain(problem: ErrorDetails, known: Collection[str]) -> str:
         return f"unknown field{did_you_mean(str(problem['loc'][-1]), known)}"
     if kind == "missing":
         return f"needs {str(problem['loc'][-1])!r}"
-    if kind == "string_type" and isinstance(value, int | float):
-        return f'{shown(value)} must be text; write "{shown(value)}"'
     if kind == "string_type":
-        return f"{shown(value)} must be text"
+        quoted = f'; write "{shown(value)}"' if isinstance(value, int | float) else ""
+        return f"{shown(value)} must be text{quoted}"
     if kind == "value_error" and isinstance(value, dict):
         return str(problem["ctx"]["error"])
     if kind not in _TEXTS:
@@ -116,5 +119,5 @@ def shown(value: Any) -> str:
         return "{...}" if value else "{}"
     if isinstance(value, list):
         return "[...]" if value else "[]"
-    text = repr(value)
+    text = _CREDENTIALS.sub("//***@", repr(value))
     return text if len(text) <= 60 else f"{text[:56]}...'"  # noqa: PLR2004

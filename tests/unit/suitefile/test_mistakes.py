@@ -1,4 +1,5 @@
 """What is wrong with a suite file, in words: each case names the value and what would be right."""
+# ruff: noqa: E501 (tables, one case a line)
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import pytest
 
 from pytest_llmperf import suitefile
 from pytest_llmperf.errors import SuiteError
+from pytest_llmperf.model.suite import Suite
 from tests.unit.suitefile.conftest import BASE, Complaints, with_line
 
 DATA = Path(__file__).parents[2] / "data"
@@ -212,3 +214,12 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     path.write_bytes(b"suite: chat\nwhy: caf\xe9\n")
     with pytest.raises(SuiteError, match=r"latin\.llmperf\.yaml:2: not UTF-8 text"):
         suitefile.load_suite(path, overrides={}, environ={})
+
+
+def test_credentials_in_a_url_are_not_printed(complaints: Complaints) -> None:
+    [found] = complaints(with_line(ARM, "  toy: {engine: toy, threads: 'http://user:secret@host/x'}"))
+    assert found == "4: engines.toy.threads: 'http://***@host/x' must be a whole number"
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(load: Callable[[str], Suite]) -> None:
+    assert load("\ufeff" + BASE.replace("\n", "\r\n")).name == "chat"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from pytest_llmperf import suitefile
-from pytest_llmperf.errors import UsageError
-from tests.unit.suitefile.conftest import BASE, Complaints, Load, with_line
+from pytest_llmperf.errors import SuiteError, UsageError
+from tests.unit.suitefile.conftest import BASE, Load, with_line
 
 WORDS = "  words: {kind: words, input_tokens: 64, output_tokens: 128, requests: 32}"
 
@@ -64,9 +64,7 @@ def test_a_key_that_means_nothing_here_is_left_alone(key: str, load: Load) -> No
     assert suite == load(BASE)
 
 
-def test_a_mistake_names_the_option_instead_of_a_line(complaints: Complaints, load: Load) -> None:
-    from pytest_llmperf.errors import SuiteError
-
+def test_a_mistake_names_the_option_instead_of_a_line(load: Load) -> None:
     for key, value, message in (
         ("workloads.words.requests", "many", "workloads.words.requests: 'many' must be a whole number"),
         ("workloads.words.requests", "", "workloads.words.requests: has no value; write one, or remove the key"),

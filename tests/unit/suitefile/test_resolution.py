@@ -6,7 +6,8 @@ import pytest
 
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Warmup, Workload
-from tests.unit.suitefile.conftest import BASE, Load as Loader, with_line
+from tests.unit.suitefile.conftest import BASE, with_line
+from tests.unit.suitefile.conftest import Load as Loader
 
 ARM = "  toy: {engine: toy}"
 WORDS = "  words: {kind: words, input_tokens: 64, output_tokens: 128, requests: 32}"
@@ -47,7 +48,8 @@ request_timeout: 500ms
 engines:
   a: {engine: toy, threads: 2, args: [--x, "1"], env: {A: "1"}, start_timeout: 40m, model: {mtp_damage: 0.3}}
 workloads:
-  w: {kind: words, input_tokens: 1, output_tokens: 2, requests: 3, output: natural, api: chat, temperature: 1, request_rate: 2}
+  w: {kind: words, input_tokens: 1, output_tokens: 2, requests: 3, output: natural, api: chat, temperature: 1,
+      request_rate: 2}
 gates:
   mean_ttft_ms: {margin: 40%, reference: a, cv: 3 %}
   acceptance_length: {margin: 0.05, cv: 0}
@@ -89,7 +91,8 @@ def test_an_arm_inherits_all_but_default_and_variant_of(load: Loader) -> None:
         BASE.replace(
             ARM,
             """\
-  toy: {engine: toy, threads: 2, args: [-a], env: {A: "1", B: "1"}, start_timeout: 1m, only: [words], model: {layers: 2}}
+  toy: {engine: toy, threads: 2, args: [-a], env: {A: "1", B: "1"}, start_timeout: 1m, only: [words],
+        model: {layers: 2}}
   more: {extends: toy, variant_of: toy, default: false, args+: [-b], env: {B: "2"}, model: {mtp_damage: 0.5}}
   most: {extends: more, args+: [-c], model: {id: other, layers: 3}}
   other: {extends: toy, args: [-z], threads: 3}""",

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_llmperf import suitefile
-from pytest_llmperf.errors import SuiteError
+from pytest_llmperf.errors import Mistake, SuiteError
+from pytest_llmperf.model.suite import Suite
 
 SUITE: dict[str, Any] = {
     "suite": "full",
@@ -80,16 +81,22 @@ def test_the_unchanged_suite_is_right(path: Path) -> None:
     assert len(suitefile.expand(suitefile.load_suite(path, overrides={}, environ=ENVIRON))) == 10
 
 
+def attempt(path: Path, overrides: dict[str, str]) -> tuple[Suite | None, list[Mistake]]:
+    try:
+        return suitefile.load_suite(path, overrides=overrides, environ=ENVIRON), []
+    except SuiteError as error:
+        return None, error.mistakes
+
+
 @settings(max_examples=300, deadline=None)
 @given(changes)
 def test_a_damaged_suite_is_a_suite_or_a_list_of_mistakes(path: Path, edits: list[tuple[tuple[Any, ...], Any]]) -> None:
-    path.write_text(yaml.safe_dump(changed(edits), allow_unicode=True), encoding="utf-8")
-    lines = len(path.read_text(encoding="utf-8").splitlines())
-    try:
-        suite = suitefile.load_suite(path, overrides={}, environ=ENVIRON)
-    except SuiteError as error:
-        assert error.mistakes
-        assert all(1 <= mistake.line <= max(lines, 1) for mistake in error.mistakes)
+    text = yaml.safe_dump(changed(edits), allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+    suite, mistakes = attempt(path, {})
+    if suite is None:
+        assert mistakes
+        assert all(1 <= mistake.line <= max(len(text.splitlines()), 1) for mistake in mistakes)
     else:
         cases = suitefile.expand(suite)
         assert all(case.gates for case in cases)
@@ -99,10 +106,6 @@ def test_a_damaged_suite_is_a_suite_or_a_list_of_mistakes(path: Path, edits: lis
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from([".".join(map(str, p)) for p in paths(SUITE)[1:]]) | st.text(max_size=8), words))
 def test_any_override_is_taken_left_alone_or_a_mistake(path: Path, overrides: dict[str, str]) -> None:
-    path.write_text(yaml.safe_dump(SUITE))
-    try:
-        suite = suitefile.load_suite(path, overrides=overrides, environ=ENVIRON)
-    except SuiteError as error:
-        assert error.mistakes
-    else:
-        assert suite.overrides.items() <= overrides.items()
+    path.write_text(yaml.safe_dump(SUITE), encoding="utf-8")
+    suite, mistakes = attempt(path, overrides)
+    assert mistakes if suite is None else suite.overrides.items() <= overrides.items()
