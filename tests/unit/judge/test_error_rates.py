@@ -50,15 +50,15 @@ def report(name: str, found: dict[Word, float]) -> None:
 
 
 def stored(
-    metric: str, loss: float, *, cv: float, sessions: int, runs: int, rho: float = 0.5, spread: float = 0.0
+    metric: str, loss: float, *, cv: float, baseline: list[int], runs: int, rho: float = 0.5, spread: float = 0.0
 ) -> Callable[[np.random.Generator], Pair]:
-    """A baseline of one run a session, and candidate runs of one session; the true CV is off by exp(spread N)."""
+    """Baseline sessions of so many runs, and candidate runs of one session; the true CV is off by exp(spread N)."""
 
     def draw(rng: np.random.Generator) -> Pair:
         true_cv = cv * math.exp(spread * rng.normal())
-        baseline = runs_around(100, noise(rng, true_cv, rho, [1] * sessions))
+        stored_runs = runs_around(100, noise(rng, true_cv, rho, baseline))
         candidate = runs_around(100 * slower(metric, loss), noise(rng, true_cv, rho, [runs]))
-        return measured(**{metric: baseline}), measured("c", **{metric: candidate})
+        return measured(**{metric: stored_runs}), measured("c", **{metric: candidate})
 
     return draw
 
@@ -81,8 +81,24 @@ def alternating(metric: str, loss: float, *, cv: float, drift: float = 0.0) -> C
     ids=["healthy", "at the margin", "twice the margin"],
 )
 def test_one_metric_against_twenty_sessions(loss: float, bar: Callable[[float], bool]) -> None:
-    found = shares(stored(TPOT, loss, cv=0.02, sessions=20, runs=3), gate(TPOT, 0.05, cv=0.02))
+    found = shares(stored(TPOT, loss, cv=0.02, baseline=[1] * 20, runs=3), gate(TPOT, 0.05, cv=0.02))
     report(f"stored, CV 2 %, 20 sessions, 3 runs, loss {loss:.0%}", found)
+    assert bar(found[Word.REGRESSED])
+
+
+@pytest.mark.parametrize(
+    ("loss", "rho", "bar"),
+    [
+        (0.0, 0.2, lambda red: red <= 0.06),
+        (0.0, 0.5, lambda red: red <= 0.06),
+        (0.0, 0.8, lambda red: red <= 0.08),
+        (0.10, 0.5, lambda red: red >= 0.99),
+    ],
+)
+def test_a_baseline_that_tells_the_session_share(loss: float, rho: float, bar: Callable[[float], bool]) -> None:
+    world = stored(TPOT, loss, cv=0.02, baseline=[3] * 12, runs=3, rho=rho)
+    found = shares(world, gate(TPOT, 0.05, cv=0.02))
+    report(f"stored, CV 2 %, 12 sessions of 3 runs, 3 runs, true rho {rho}, loss {loss:.0%}", found)
     assert bar(found[Word.REGRESSED])
 
 
@@ -92,7 +108,7 @@ def test_one_metric_against_twenty_sessions(loss: float, bar: Callable[[float], 
     ids=["healthy", "at the margin"],
 )
 def test_one_run_against_a_baseline_of_one_run_with_a_declared_cv(loss: float, bar: Callable[[float], bool]) -> None:
-    found = shares(stored(TPOT, loss, cv=0.01, sessions=1, runs=1, spread=0.3), gate(TPOT, 0.05, cv=0.01))
+    found = shares(stored(TPOT, loss, cv=0.01, baseline=[1], runs=1, spread=0.3), gate(TPOT, 0.05, cv=0.01))
     report(f"stored, declared CV 1 %, 1 session, 1 run, loss {loss:.0%}", found)
     assert bar(found[Word.REGRESSED])
 
