@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 FAULTS = """
-status:CODE     answer with this HTTP status and an OpenAI error body
+status:CODE     answer with this HTTP status and an OpenAI error body, which repeats the Authorization header
 deaf            read the request and say nothing
 silent          HTTP 200, and nothing more
 stall:N         nothing more after N chunks
@@ -75,9 +75,7 @@ class Behaviour:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One request as the server saw it."""
-
+class Seen:  # one request as the server saw it
     path: str
     headers: dict[str, str]
     body: bytes
@@ -87,8 +85,8 @@ class Seen:
         return dict(json.loads(self.body))
 
 
-class FaultError(Exception):
-    """The fault has struck; the connection is gone."""
+class FaultError(Exception):  # the fault has struck; the connection is gone
+    pass
 
 
 @dataclass
@@ -123,8 +121,8 @@ class FakeServer:
         self._loop.run_until_complete(self.serve(ready.set))
 
     async def serve(self, on_ready: Any) -> None:
-        """Listen until the context manager ends, or for ever."""
         self._over = asyncio.Event()
+        self._never = asyncio.Event()  # held here: a task that only waits for an event of its own may be collected
         server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, backlog=4096)
         self.port = server.sockets[0].getsockname()[1]
         on_ready()
@@ -151,6 +149,11 @@ class FakeServer:
         if not request.path.startswith("/v1/c"):
             writer.write(_whole(200, json.dumps({"object": "list", "data": [{"id": "fake"}]}).encode()))
             return
+        if not request.json.get("stream"):
+            # Whoever waits for the server to be ready asks like this; faults are for the load.
+            said = {"text": " w", "message": {"content": " w"}}
+            writer.write(_whole(200, json.dumps({"choices": [said], "usage": {"completion_tokens": 1}}).encode()))
+            return
         number = len(self.seen)
         self.seen.append(request)
         self.in_flight += 1
@@ -163,9 +166,10 @@ class FakeServer:
     async def _generate(self, number: int, request: Seen, writer: asyncio.StreamWriter) -> None:
         name, count = self.behaviour.fault_of(number)
         if name == "deaf":
-            await asyncio.Event().wait()
+            await self._never.wait()
         if name == "status":
-            error = {"error": {"message": f"fake trouble {count}", "type": "fake", "code": count}}
+            echo = request.headers.get("authorization", "")
+            error = {"error": {"message": f"fake trouble {count} {echo}".strip(), "type": "fake", "code": count}}
             writer.write(_whole(count, json.dumps(error).encode()))
             return
         if name == "json":
@@ -173,7 +177,7 @@ class FakeServer:
             return
         writer.write(_stream_head(self.behaviour.framing))
         if name == "silent":
-            await asyncio.Event().wait()
+            await self._never.wait()
         await self._stream(request, writer, name, count)
         writer.write(b"0\r\n\r\n" if self.behaviour.framing == "chunked" else b"")
         await writer.drain()
@@ -189,16 +193,15 @@ class FakeServer:
     async def _strike(self, fault: str, writer: asyncio.StreamWriter) -> None:
         await writer.drain()
         if fault == "stall":
-            await asyncio.Event().wait()
+            await self._never.wait()
         if fault == "die":
             os._exit(9)
         if fault == "error":
-            await self._write(writer, b'data: {"error": {"message": "the fake engine is ill", "code": 500}}\n\n')
-            await self._write(writer, b"data: [DONE]\n\n")
+            await self._write(writer, b'data: {"error": {"message": "the fake engine is ill"}}\n\ndata: [DONE]\n\n')
             writer.write(b"0\r\n\r\n")
         if fault == "reset":
-            linger = struct.pack("ii", 1, 0)
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            abortive = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.get_extra_info("socket").setsockopt(*abortive)
             writer.transport.abort()
         raise FaultError
 
@@ -227,10 +230,9 @@ class FakeServer:
 
     def _usage(self, asked: dict[str, Any], total: int) -> dict[str, Any]:
         prompt = asked["prompt"] if "prompt" in asked else asked["messages"][0]["content"]
-        usage: dict[str, Any] = {"prompt_tokens": len(prompt.split()), "completion_tokens": total}
-        if self.behaviour.cached_tokens >= 0:
-            usage["prompt_tokens_details"] = {"cached_tokens": self.behaviour.cached_tokens}
-        return usage
+        cached = self.behaviour.cached_tokens
+        details = None if cached < 0 else {"cached_tokens": cached}
+        return {"prompt_tokens": len(prompt.split()), "completion_tokens": total, "prompt_tokens_details": details}
 
     async def _write(self, writer: asyncio.StreamWriter, event: bytes) -> None:
         if self.behaviour.crlf:
@@ -241,8 +243,7 @@ class FakeServer:
         for start in range(0, len(event), size):
             writer.write(event[start : start + size])
             await writer.drain()
-            if self.behaviour.piece_bytes:
-                await asyncio.sleep(0.0005)
+            await asyncio.sleep(0.0005 if self.behaviour.piece_bytes else 0)
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Seen | None:
@@ -283,15 +284,14 @@ def main() -> None:
         else:
             parser.add_argument(flag, type=type(default), default=default)
     options = vars(parser.parse_args())
-    address_file = options.pop("address_file")
-    server = FakeServer(port=options.pop("port"), behaviour=Behaviour(**options))
+    port, address_file = (options.pop(name) for name in ("port", "address_file"))
+    server = FakeServer(Behaviour(**options), port)
 
     def announce() -> None:
         print(server.url, flush=True)  # noqa: T201
         if address_file is not None:
-            part = address_file.with_suffix(".part")
-            part.write_text(server.url)
-            part.replace(address_file)
+            address_file.with_suffix(".part").write_text(server.url)
+            address_file.with_suffix(".part").replace(address_file)
 
     asyncio.run(server.serve(announce))
 

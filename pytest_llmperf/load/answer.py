@@ -28,7 +28,7 @@ class Answer:
         input_tokens: ``usage.prompt_tokens``, else -1.
         output_tokens: ``usage.completion_tokens``, else -1; never the number of chunks.
         cached_tokens: ``usage.prompt_tokens_details.cached_tokens``, else -1.
-        error: message of an error event, or what was wrong with an event; "" when all was well.
+        error: an error event or a malformed one, with its text; "" when all was well.
     """
 
     chunk_ends: tuple[int, ...] = ()
@@ -67,11 +67,15 @@ def read_answer(stream: bytes) -> Answer:
         if data.strip() == b"[DONE]":
             done = True
             continue
-        chunk = _object(data)
-        error = f"an event is no JSON object: {_excerpt(data)}" if chunk is None else _error_in(chunk)
-        if chunk is None or error:
+        try:
+            chunk = orjson.loads(data)
+            if message := _error_in(chunk):
+                error = f"error event: {message}"
+            text, reason = _choices(chunk)
+        except (orjson.JSONDecodeError, AttributeError, TypeError):
+            error = f"malformed event: {_excerpt(data)}"
+        if error:
             break
-        text, reason = _choices(chunk)
         if text:
             ends.append(end)
             texts.append(text)
@@ -91,16 +95,10 @@ def read_answer(stream: bytes) -> Answer:
 
 def error_message(body: bytes) -> str:
     """What the body of an answer that is not 200 says: the message of an OpenAI error, else its beginning."""
-    chunk = _object(body)
-    return (_error_in(chunk) if chunk is not None else "") or _excerpt(body)
-
-
-def _object(data: bytes) -> Mapping[str, Any] | None:
     try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
+        return _error_in(orjson.loads(body)) or _excerpt(body)
+    except (orjson.JSONDecodeError, AttributeError):
+        return _excerpt(body)
 
 
 def _error_in(chunk: Mapping[str, Any]) -> str:
@@ -115,13 +113,11 @@ def _error_in(chunk: Mapping[str, Any]) -> str:
 def _choices(chunk: Mapping[str, Any]) -> tuple[str, str | None]:
     """Text and finish reason of a chunk's choices; there is one, as ``n`` is never asked for."""
     text, reason = "", None
-    choices = chunk.get("choices")
-    for choice in choices if isinstance(choices, list) else []:
-        fields = _mapping(choice)
-        delta = _mapping(fields.get("delta"))
-        parts = (fields.get("text"), *(delta.get(name) for name in _TEXT_FIELDS))
-        text += "".join(part for part in parts if isinstance(part, str))
-        reason = fields.get("finish_reason") or reason
+    for choice in chunk.get("choices") or ():
+        text += choice.get("text") or ""
+        if delta := choice.get("delta"):
+            text += "".join([delta.get(name) or "" for name in _TEXT_FIELDS])
+        reason = choice.get("finish_reason") or reason
     return text, reason
 
 

@@ -89,7 +89,7 @@ def read_row(request: JobRequest, exchange: Exchange, *, exact_output: bool) -> 
 def answer_fault(answer: Answer, *, asked: int, exact_output: bool) -> str:
     """Why an HTTP 200 answer is a failure, "" when it is not."""
     if answer.error:
-        return f"error event: {answer.error}"
+        return answer.error
     if not answer.ended:
         return f"closed mid-stream after {len(answer.chunk_ends)} chunks: no finish_reason, no [DONE]"
     if not answer.chunk_ends:

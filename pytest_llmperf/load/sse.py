@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_LINE_END = re.compile(rb"\r\n|\n|\r")
+# What nearly all of a stream is: a whole event of one data line. Else any one line.
+_EVENT_OR_LINE = re.compile(rb"data: ?([^\r\n]*)(?:\n\n|\r\n\r\n|\r\r)|([^\r\n]*)(?:\r\n|\n|\r)")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -24,12 +25,13 @@ class Event(NamedTuple):
 def events(stream: bytes) -> Iterator[Event]:
     """All complete events of a stream that has data, in order."""
     data: list[bytes] = []
-    position = len(_BOM) if stream.startswith(_BOM) else 0
-    for line_end in _LINE_END.finditer(stream, position):
-        line = stream[position : line_end.start()]
-        position = line_end.end()
-        if line.startswith(b"data:"):
+    for match in _EVENT_OR_LINE.finditer(stream, len(_BOM) if stream.startswith(_BOM) else 0):
+        whole, line = match.groups()
+        if whole is not None:
+            yield Event(b"\n".join([*data, whole]) if data else whole, match.end())
+            data = []
+        elif line.startswith(b"data:"):
             data.append(line[6:] if line[5:6] == b" " else line[5:])
         elif not line and data:
-            yield Event(b"\n".join(data), position)
+            yield Event(b"\n".join(data), match.end())
             data = []

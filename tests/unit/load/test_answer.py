@@ -47,7 +47,7 @@ def test_recorded_streams(name: str, chunks: int, tokens: int, prompt: int, cach
 
 def test_recorded_error_inside_http_200() -> None:
     answer = read_answer((STREAMS / "vllm-0.32.0_error_inside_200.sse").read_bytes())
-    assert answer.error.startswith("EngineCore encountered an issue")
+    assert answer.error.startswith("error event: EngineCore encountered an issue")
     assert not answer.chunk_ends
 
 
@@ -103,12 +103,21 @@ def test_the_digest_is_of_all_text() -> None:
 )
 def test_an_error_event_ends_the_reading(data: dict[str, Any], message: str) -> None:
     answer = read_answer(stream(text("a"), data, text("b")))
-    assert (answer.error, answer.text) == (message, "a")
+    assert (answer.error, answer.text) == (f"error event: {message}", "a")
 
 
-@pytest.mark.parametrize("data", [b"data: {broken\n\n", b"data: [1]\n\n", b"data: \xff\n\n"])
-def test_an_event_that_is_no_object_is_an_error(data: bytes) -> None:
-    assert read_answer(data).error.startswith("an event is no JSON object")
+@pytest.mark.parametrize(
+    "data", [b"{broken", b"[1]", b"1", b"\xff", b'{"choices": 1}', b'{"choices": [1]}', b'{"choices": [{"text": 1}]}']
+)
+def test_an_event_that_no_completion_has_is_an_error(data: bytes) -> None:
+    answer = read_answer(stream(text("a"), done=False) + b"data: " + data + b"\n\n")
+    assert answer.error.startswith("malformed event: ")
+    assert answer.text == "a"
+
+
+def test_a_usage_of_the_wrong_shape_is_unknown() -> None:
+    assert read_answer(stream(text("a", usage="many"))).output_tokens == -1
+    assert read_answer(stream(text("a", usage={"completion_tokens": "3"}))).output_tokens == -1
 
 
 def test_error_body() -> None:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 from pytest_llmperf import load
 from pytest_llmperf.errors import ClientError, UsageError
+from pytest_llmperf.load import wire
 from pytest_llmperf.load.fleet import Fleet
 from pytest_llmperf.load.shares import split
 from pytest_llmperf.model.endpoint import Endpoint
@@ -202,6 +203,14 @@ def test_a_stall_ends_the_run_and_keeps_what_came(fault: str, tmp_path: Path) ->
     assert load.read_records(tmp_path / "records.npz").reason == capture.records.reason
 
 
+def test_sending_more_requests_does_not_put_a_stall_off(tmp_path: Path) -> None:
+    with FakeServer(Behaviour(fault="deaf")) as server:
+        what = planned(160, Load(kind="request_rate", value=40.0))
+        capture = drive(server, tmp_path, what, stall_timeout_s=0.5)
+    assert capture.end == "stalled"
+    assert (capture.records.sent_ns == NEVER).any()
+
+
 def test_one_hanging_request_beside_others_is_no_stall_but_a_timeout(tmp_path: Path) -> None:
     with FakeServer(Behaviour(fault="deaf", fault_until=1, gap_s=0.1)) as server:
         capture = drive(server, tmp_path, planned(7), stall_timeout_s=1.5, request_timeout_s=2.5)
@@ -224,7 +233,14 @@ def test_the_engine_dies_while_requests_wait(tmp_path: Path) -> None:
     assert capture.records.reason[-1] == "not sent: the engine's process ended"
 
 
-def test_a_real_process_that_dies_mid_stream_is_a_death_even_when_its_sockets_close_first(tmp_path: Path) -> None:
+def test_a_death_that_shows_only_after_its_sockets_closed_is_still_a_death(tmp_path: Path) -> None:
+    looks = iter([True] * 4)
+    with FakeServer(Behaviour(fault="reset:1")) as server:
+        capture = drive(server, tmp_path, alive=lambda: next(looks, False))
+    assert capture.end == "died"
+
+
+def test_a_real_process_that_dies_mid_stream_is_a_death(tmp_path: Path) -> None:
     script = [sys.executable, "tests/fake_server.py", "--fault", "die:3", "--fault-from", "3"]
     with subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -254,8 +270,9 @@ def test_the_api_key_is_sent_and_never_written(tmp_path: Path, monkeypatch: pyte
         files.update({str(file): file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()})
 
     with FakeServer(Behaviour(gap_s=0.02, fault="status:401", fault_from=3)) as server:
-        drive(server, tmp_path, progress=look, api_key_env="FAKE_KEY")
+        capture = drive(server, tmp_path, progress=look, api_key_env="FAKE_KEY")
     look(load.Progress(total=0, done=0, failed=0, in_flight=0, chunks=0, elapsed_s=0))
+    assert capture.records.reason[3] == "HTTP 401: fake trouble 401 Bearer ***"
     assert {seen.headers["authorization"] for seen in server.seen} == {"Bearer sk-very-secret"}
     assert any(name.endswith(".job") for name in files)
     assert not [name for name, content in files.items() if b"secret" in content]
@@ -307,27 +324,31 @@ def test_a_crashed_worker_is_our_fault_and_the_others_rows_are_kept(tmp_path: Pa
     assert "worker was killed" in reasons[1]
 
 
-def test_a_worker_that_does_not_answer_is_killed(tmp_path: Path, fleets: list[Fleet]) -> None:
-    def freeze(progress: load.Progress) -> None:
-        if progress.in_flight:
-            fleets[0].workers[0].process.send_signal(signal.SIGSTOP)
-            raise KeyboardInterrupt
-
-    with FakeServer(Behaviour(fault="deaf")) as server, pytest.raises(KeyboardInterrupt):
-        drive(server, tmp_path, progress=freeze)
-    assert fleets[0].workers[0].process.returncode == -signal.SIGKILL
-
-
-def test_a_worker_leaves_when_its_driver_is_gone(tmp_path: Path) -> None:
-    with FakeServer(Behaviour(fault="deaf")) as server:
+@pytest.fixture
+def idle_fleet(tmp_path: Path) -> Iterator[Fleet]:
+    """One worker, ready and waiting."""
+    with FakeServer() as server:
         endpoint = Endpoint(url=server.url, model="fake")
         jobs = split(planned(), endpoint, tmp_path, workers=1, request_timeout_s=60)
         with Fleet(jobs, tmp_path) as fleet:
             fleet.wait_until_ready()
-            (worker,) = fleet.workers
-            assert worker.process.stdin is not None
-            worker.process.stdin.close()  # what the kernel does for a driver that was killed
-            assert worker.process.wait(10) == 1
+            yield fleet
+
+
+def test_a_worker_that_does_not_answer_is_killed(idle_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_llmperf.load.fleet.SAVE_TIMEOUT_S", 0)
+    monkeypatch.setattr("pytest_llmperf.load.fleet.EXIT_TIMEOUT_S", 0)
+    (worker,) = idle_fleet.workers
+    worker.process.send_signal(signal.SIGSTOP)
+    idle_fleet.stop(wire.Stop(Outcome.FAILED, "enough"))
+    assert worker.process.wait(10) == -signal.SIGKILL
+
+
+def test_a_worker_leaves_when_its_driver_is_gone(idle_fleet: Fleet) -> None:
+    (worker,) = idle_fleet.workers
+    assert worker.process.stdin is not None
+    worker.process.stdin.close()  # what the kernel does for a driver that was killed
+    assert worker.process.wait(10) == 1
 
 
 def test_a_worker_does_not_load_numpy() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,13 @@ def test_a_row_is_the_same_for_every_split_and_each_chunk_has_the_stamp_of_its_l
     assert (row.first_token_ns, row.last_token_ns) == (expected[0], expected[-1])
 
 
+def test_an_event_that_comes_alone_has_the_stamp_of_its_own_read() -> None:
+    pieces = [STREAM[start:end] for start, end in pairwise([0, *(event.end for event in events(STREAM))])]
+    raws = [f"{len(piece):x}\r\n".encode() + piece + b"\r\n" for piece in pieces]
+    row = read(HEAD + b"".join(raws) + b"0\r\n\r\n", list(accumulate(map(len, [HEAD, *raws]))))
+    assert list(row.chunk_ns) == [1002 + number for number in range(16)]  # after the head and the role
+
+
 @given(st.integers(0, len(STREAM) - 1))
 def test_no_prefix_of_a_stream_counts_as_a_success(length: int) -> None:
     last_text = next(event.end for event in events(STREAM) if b'"finish_reason":"length"' in event.data)
@@ -117,7 +125,7 @@ def test_an_unsent_request_has_no_times() -> None:
         ),
         (Answer(chunk_ends=(), done=True, output_tokens=16), False, "HTTP 200 without a single token"),
         (Answer(chunk_ends=(1, 2)), False, "closed mid-stream after 2 chunks: no finish_reason, no [DONE]"),
-        (Answer(chunk_ends=(1,), done=True, error="ill"), False, "error event: ill"),
+        (Answer(chunk_ends=(1,), done=True, error="error event: ill"), False, "error event: ill"),
     ],
 )
 def test_faults(answer: Answer, exact: bool, fault: str) -> None:
