@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import AsyncIterator
@@ -95,6 +96,7 @@ class FakeServer:
 
     behaviour: Behaviour = field(default_factory=Behaviour)
     port: int = 0
+    tls: ssl.SSLContext | None = None
     seen: list[Seen] = field(default_factory=list)
     connections: int = 0
     in_flight: int = 0
@@ -102,7 +104,7 @@ class FakeServer:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
         ready = threading.Event()
@@ -123,7 +125,7 @@ class FakeServer:
     async def serve(self, on_ready: Any) -> None:
         self._over = asyncio.Event()
         self._never = asyncio.Event()  # held here: a task that only waits for an event of its own may be collected
-        server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, backlog=4096)
+        server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, backlog=4096, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
         on_ready()
         await self._over.wait()
@@ -200,8 +202,7 @@ class FakeServer:
             await self._write(writer, b'data: {"error": {"message": "the fake engine is ill"}}\n\ndata: [DONE]\n\n')
             writer.write(b"0\r\n\r\n")
         if fault == "reset":
-            abortive = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            writer.get_extra_info("socket").setsockopt(*abortive)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
         raise FaultError
 
@@ -276,16 +277,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, epilog=FAULTS, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--address-file", type=Path, help="gets the URL once the server listens")
-    defaults = Behaviour()
     for option in fields(Behaviour):
-        flag, default = "--" + option.name.replace("_", "-"), getattr(defaults, option.name)
+        flag, default = "--" + option.name.replace("_", "-"), option.default
         if isinstance(default, bool):
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default)
         else:
             parser.add_argument(flag, type=type(default), default=default)
     options = vars(parser.parse_args())
-    port, address_file = (options.pop(name) for name in ("port", "address_file"))
-    server = FakeServer(Behaviour(**options), port)
+    server, address_file = FakeServer(port=options.pop("port")), options.pop("address_file")
+    server.behaviour = Behaviour(**options)
 
     def announce() -> None:
         print(server.url, flush=True)  # noqa: T201

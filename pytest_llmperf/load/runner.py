@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic_ns
 
-from pytest_llmperf.load.connection import Traffic
 from pytest_llmperf.load.exchange import Exchange
 from pytest_llmperf.load.pool import Pool
 from pytest_llmperf.model.outcome import Outcome
@@ -25,10 +24,9 @@ class Runner:
         failed: ended without a whole HTTP 200 response, as far as the transport can tell.
     """
 
-    def __init__(self, exchanges: Sequence[Exchange], pool: Pool, traffic: Traffic, request_timeout_s: float) -> None:
+    def __init__(self, exchanges: Sequence[Exchange], pool: Pool, request_timeout_s: float) -> None:
         self._exchanges = exchanges
         self._pool = pool
-        self._traffic = traffic
         self._timeout_s = request_timeout_s
         self.in_flight = 0
         self.busy_since_ns = 0

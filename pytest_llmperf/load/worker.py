@@ -53,7 +53,7 @@ class Session:
         self.cpu_share = 0.0
         self._traffic = Traffic()
         self._pool = Pool(job.url, self._traffic)
-        self._runner = Runner(self.exchanges, self._pool, self._traffic, job.request_timeout_s)
+        self._runner = Runner(self.exchanges, self._pool, job.request_timeout_s)
         self._inbox: asyncio.Queue[wire.Message] = asyncio.Queue()
         self._unread = b""
         self._finished = False
