@@ -17,7 +17,6 @@ from pytest_llmperf.suitefile.structure import check
 from pytest_llmperf.suitefile.vocabulary import keys_of
 from pytest_llmperf.suitefile.workloads import Workloads
 
-_NOT_INHERITED = {"extends", "default", "variant_of"}
 _COMMON = keys_of(ArmKeys)
 _MODEL = keys_of(ModelKeys)
 
@@ -27,9 +26,10 @@ def resolve_arms(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> dict[st
     entries = keys.engines or {}
     if not entries and not draft.names("engines") and not draft.is_excused(("engines",)):
         draft.report(("engines",), "a suite needs 'engines' with at least one arm")
+    for name in entries:
+        _check_variant(draft, name, entries)
     arms = {}
     for name, chain in lineages(draft, "engines", entries).items():
-        _check_variant(draft, name, entries)
         arm = _arm(draft, keys, [(ancestor, entries[ancestor]) for ancestor in chain], workloads)
         if arm is not None:
             arms[name] = arm
@@ -44,7 +44,7 @@ def _arm(draft: Draft, keys: SuiteKeys, chain: Sequence[tuple[str, ArmKeys]], wo
         model.add(("model",), _written(keys.model))
     for ancestor, entry in chain:
         home = ("engines", ancestor)
-        merged.add(home, {key: value for key, value in _written(entry).items() if key not in _NOT_INHERITED})
+        merged.add(home, _written(entry))
         if entry.model is not None:
             model.add((*home, "model"), _written(entry.model))
     adapter = _adapter(draft, merged, name, root=len(chain) == 1)

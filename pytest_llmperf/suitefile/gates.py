@@ -59,7 +59,7 @@ def _on_scale(draft: Draft, path: KeyPath, metric: Metric, written: Quantity) ->
     """A share for ratio metrics, the number in the metric's unit for absolute ones."""
     if metric.scale == "ratio":
         if written.share >= 1:
-            hint = f"; did you mean {written}%?" if 1 <= written.value < 100 and not written.percent else ""  # noqa: PLR2004
+            hint = f"; did you mean {written}%?" if written.value < 100 else ""  # noqa: PLR2004
             draft.report(path, f"{written} must be a share below 1 or a percentage below 100%{hint}")
         return written.share
     if written.percent:

@@ -80,7 +80,7 @@ def _matrix_loads(matrix: MatrixKeys) -> list[tuple[KeyPath, tuple[Load, ...]]]:
 def _load(kind: str, value: float, name: str | None) -> Load:
     if kind == "burst":
         return Load(kind="burst", name=name)
-    # A float even for whole numbers: 2 and 2.0 are the same load and must have the same digest.
+    # A float even for whole numbers, so that equal loads have equal digests.
     return Load(kind="concurrency" if kind == "concurrency" else "request_rate", value=float(value), name=name)
 
 

@@ -73,7 +73,7 @@ def variable_fields(data: Mapping[str, Any], arm: str) -> frozenset[str] | None:
 def locate(data: Mapping[str, Any], key: str) -> KeyPath | None:
     """The place that a dotted ``key`` names, written or only allowed; None when it makes no sense here.
 
-    Names may hold dots: the longest name that fits is taken first.
+    Names may hold dots, so every name that fits is tried.
     """
     return _locate(data, (), data, key)
 
@@ -92,7 +92,7 @@ def _known_paths(data: Mapping[str, Any], path: KeyPath, mapping: Mapping[str, A
 def _locate(data: Mapping[str, Any], path: KeyPath, mapping: Mapping[str, Any], key: str) -> KeyPath | None:
     if len(path) == 3 and path[0] == "engines" and path[2] == "env":  # noqa: PLR2004 (engines.ARM.env: any name)
         return (*path, key)
-    for name in sorted(known_keys(data, path) | set(mapping), key=len, reverse=True):
+    for name in sorted(known_keys(data, path) | set(mapping)):
         if key == name:
             return (*path, name)
         if key.startswith(f"{name}."):

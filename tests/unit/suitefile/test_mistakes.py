@@ -203,6 +203,9 @@ gates:
 def test_a_mistake_in_a_parent_is_reported_once(complaints: Complaints) -> None:
     text = with_line(ARM, "  toy: {engine: toy, thread: 2}\n  b: {extends: toy}\n  c: {extends: b}")
     assert len(complaints(text)) == 1
+    assert len(complaints(with_line(ARM, "  toy: {}\n  b: {extends: toy}"))) == 1
+    text = with_line(ARM, ARM + "\n  b: {engine: remote, url: x}").replace("{id: tiny}", "{id: tiny, layrs: 2}")
+    assert complaints(text) == ["2: model.layrs: unknown field; did you mean 'layers'?"]
     text = with_line(WORDS, "  words: {kind: words}\n  more: {extends: words, requests: 8}")
     assert [line.partition(": needs")[0] for line in complaints(text)] == ["6: workloads.words"] * 3
 

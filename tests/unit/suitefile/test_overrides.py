@@ -74,6 +74,7 @@ def test_a_mistake_names_the_option_instead_of_a_line(load: Load) -> None:
     ):
         with pytest.raises(SuiteError) as caught:
             load(BASE, overrides={key: value})
+        assert [mistake.line for mistake in caught.value.mistakes] == [0]
         assert str(caught.value).endswith(f"chat.llmperf.yaml: --llmperf-set {key}={value}: {message}")
 
 

@@ -137,6 +137,16 @@ def test_the_default_load(written: str, load: Loader) -> None:
     assert load(with_line("load: burst", f"load: {written}")).loads["words"] == (Load(kind="burst"),)
 
 
+def test_values_of_loads_are_floats_as_digests_need_them(load: Loader) -> None:
+    [named] = load(with_line("load: burst", "loads: {c4: {concurrency: 4}}")).loads["words"]
+    assert named == Load(kind="concurrency", value=4.0, name="c4")
+    assert isinstance(named.value, float)
+
+
+def test_one_gpu_is_the_default_count(load: Loader) -> None:
+    assert load(BASE + "hardware: {gpu: H200}\n").hardware == Hardware(gpu="H200", count=1)
+
+
 def test_equal_loads_have_equal_digests_however_they_are_written(load: Loader) -> None:
     digests = set()
     for rate in ("2", "2.0"):
