@@ -31,10 +31,13 @@ def started(ready_s: float, model_id: str) -> tuple[Finding, ...]:
             value=f"after {ready_s:.1f} s",
             evidence="a completion came back with tokens",
         ),
-        Finding(
-            check="model_served", status=Status.PASS, policy="require", value=model_id, evidence="GET /v1/models"
-        ),
+        Finding(check="model_served", status=Status.PASS, policy="require", value=model_id, evidence="GET /v1/models"),
     )
+
+
+def broken(reason: str) -> Finding:
+    """What kept us from starting the engine, and is not the engine: no disk, a host that is busy, a bad option."""
+    return Finding(check="session", status=Status.FAIL, policy="require", value=reason)
 
 
 def warmed_up(*, steady: bool) -> Finding:

@@ -42,13 +42,13 @@ def prefix_findings(records: Records, expected: tuple[float, float] = (0.0, 0.01
     expectation = f"{expected[0]:.0%} to {expected[1]:.0%} of prompt tokens"
     if not told.any():
         return Finding(
-            check="prefix-cache", status=Status.UNSUPPORTED, policy="require", expected=expectation,
+            check="prefix_cache", status=Status.UNSUPPORTED, policy="require", expected=expectation,
             value="the server does not report cached tokens",
         )  # fmt: skip
     cached = np.maximum(records.cached_tokens[told] - 1, 0).sum()
     share = float(cached / records.input_tokens[told].sum())
     return Finding(
-        check="prefix-cache",
+        check="prefix_cache",
         status=Status.PASS if expected[0] <= share <= expected[1] else Status.FAIL,
         policy="require",
         value=f"{share:.1%} of prompt tokens from the cache",
@@ -69,7 +69,7 @@ def _lag(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate
         for gate, share in wrong.items()
     ]
     return Finding(
-        check="client-lag",
+        check="client_lag",
         status=Status.FAIL if wrong else Status.PASS,
         policy="require",
         value=f"{measured}; could have moved {', '.join(effects)}" if effects else measured,
@@ -93,7 +93,7 @@ def _moved_by_lag(name: str, client: ClientFacts, metrics: Mapping[str, float]) 
 
 def _cpu(client: ClientFacts, gates: Sequence[Gate]) -> Finding:
     return Finding(
-        check="client-cpu",
+        check="client_cpu",
         status=Status.FAIL if client.cpu_share > CPU_SHARE_LIMIT else Status.PASS,
         policy="require",
         value=f"busiest of {client.workers} worker(s): {client.cpu_share:.0%} of a core",
@@ -106,7 +106,7 @@ def _cpu(client: ClientFacts, gates: Sequence[Gate]) -> Finding:
 
 def _schedule(lag_ms: float, gates: Sequence[Gate]) -> Finding:
     return Finding(
-        check="client-schedule",
+        check="client_schedule",
         status=Status.FAIL if lag_ms > SCHEDULE_LAG_LIMIT_MS else Status.PASS,
         policy="require",
         value=f"p99 of sent - scheduled: {lag_ms:.2f} ms",

@@ -6,6 +6,6 @@ metric and run, never a request. docs/verdicts.md explains the procedure and wha
 
 from pytest_llmperf.judge.confirmation import confirm, unconfirmed
 from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
-from pytest_llmperf.judge.verdicts import judge, refuse, sequential, undecided
+from pytest_llmperf.judge.verdicts import judge, refuse, sequential, undecided, void
 
-__all__ = ["LOOKS", "SINGLE", "Look", "confirm", "judge", "refuse", "sequential", "unconfirmed", "undecided"]
+__all__ = ["LOOKS", "SINGLE", "Look", "confirm", "judge", "refuse", "sequential", "unconfirmed", "undecided", "void"]

@@ -114,6 +114,11 @@ def refuse(gates: Sequence[Gate], why: str) -> list[Verdict]:
     return [blank(gate, read((), gate), read((), gate), Word.NO_BASELINE, why) for gate in gates]
 
 
+def void(gates: Sequence[Gate], why: str) -> list[Verdict]:
+    """INVALID for every gate, with the reason: machine, client or session were not fit to measure."""
+    return [blank(gate, read((), gate), read((), gate), Word.INVALID, why) for gate in gates]
+
+
 def _has_looks(gate: Gate) -> bool:
     """True for a gate that is tested against a baseline: one of the family, and more runs can help it."""
     return gate.reference is None and gate.cv != 0

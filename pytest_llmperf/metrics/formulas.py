@@ -13,6 +13,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.records import NEVER, Int64, Records
 from pytest_llmperf.model.run import Acceptance
 
@@ -39,7 +40,12 @@ def compute(records: Records, window_ns: tuple[int, int], acceptance: Acceptance
         acceptance: counts of speculation over the same window.
     """
     values = chain(_throughputs(records, window_ns).items(), _latencies(records).items(), _speculation(acceptance))
-    return {name: float(value) for name, value in values if np.isfinite(value) and value > 0}
+    return {name: float(value) for name, value in values if np.isfinite(value) and (value > 0 or _may_be_zero(name))}
+
+
+def _may_be_zero(name: str) -> bool:
+    """An acceptance rate of 0 is a finding; a latency or a throughput of 0 is a broken measurement."""
+    return METRICS[name].scale == "absolute"
 
 
 def _throughputs(records: Records, window_ns: tuple[int, int]) -> dict[str, float]:

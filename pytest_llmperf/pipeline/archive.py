@@ -28,10 +28,10 @@ def new_folder(root: Path, case: Case, role: Role, now: datetime) -> Path:
     return folder
 
 
-def save(folder: Path, run: Run, values: Mapping[str, float], case: Case, log: str) -> None:
+def save(folder: Path, run: Run, values: Mapping[str, float], case: Case, log: bytes) -> None:
     """Write ``run.json`` and the run's part of the engine's log; ``run.json`` appears whole or not at all."""
     if log:
-        (folder / "engine.log").write_text(log, encoding="utf-8")
+        (folder / "engine.log").write_bytes(log)
     draft = folder / "run.json.tmp"
     draft.write_text(json.dumps(_as_json(run, values, case), indent=1), encoding="utf-8")
     draft.replace(folder / "run.json")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from pytest_llmperf import baseline, registry
+from pytest_llmperf import baseline, judge, registry
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import Engine
-from pytest_llmperf.errors import EngineError
+from pytest_llmperf.errors import EngineError, LlmperfError, UnavailableError
 from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
@@ -91,6 +91,10 @@ class Campaign:
             server = self.start(case)
         except EngineError as error:
             return replace(result, findings=findings, failure=error.describe())
+        except UnavailableError as error:
+            return replace(result, findings=findings, skipped=str(error))
+        except (LlmperfError, OSError) as error:
+            return replace(result, findings=(*findings, preconditions.broken(str(error))))
         return replace(result, findings=(*findings, *preconditions.started(server.ready_s, server.endpoint.model)))
 
     def start(self, case: Case) -> Server:
@@ -100,7 +104,7 @@ class Campaign:
             StartError: it did not become ready.
         """
         with HostLease(show=self.show):
-            return self.servers.get(self.subject(case), generate_timeout_s=case.suite.stall_timeout_s)
+            return self.servers.get(self.subject(case), generation_timeout_s=case.suite.stall_timeout_s)
 
     def measure(self, case: Case, prepared: CaseResult, recorded: Sequence[str]) -> CaseResult:
         """Measure and judge a prepared case; a failure of the engine is part of the result, never raised.
@@ -110,6 +114,9 @@ class Campaign:
             prepared: what ``prepare`` found.
             recorded: the metrics that an accepted baseline keeps, also those of gates that were not selected.
         """
+        unfit = [str(finding) for finding in prepared.findings if finding.invalidates]
+        if unfit:
+            return replace(prepared, verdicts=tuple(judge.void(case.gates, "; ".join(unfit))))
         start = self.clock.monotonic_ns()
         work = self._work(case, recorded)
         judged, failure = Judged((), {}), ""
@@ -119,6 +126,8 @@ class Campaign:
         except EngineError as error:
             failure = error.describe()
             self.servers.discard(self.subject(case))
+        except (LlmperfError, OSError) as error:
+            judged = Judged(tuple(judge.void(case.gates, f"nothing was judged: {error}")), {})
         return replace(
             prepared,
             verdicts=judged.verdicts,

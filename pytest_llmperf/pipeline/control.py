@@ -70,15 +70,16 @@ def ask(
         with requests.Session() as session:
             # No proxy and no .netrc: the load goes straight to the server too.
             session.trust_env = False
-            answer = session.request(
+            with session.request(
                 method, url, json=body, headers=headers(api_key_env), timeout=timeout_s, stream=True
-            )
-            parts = []
-            for part in answer.iter_content(chunk_size=None):
-                parts.append(part)
-                if clock.monotonic_ns() > deadline:
-                    raise SilentError
-            return Answer(answer.status_code, b"".join(parts))
+            ) as answer:
+                parts = []
+                # By bytes: a larger piece would be waited for, and these answers are short.
+                for part in answer.iter_content(chunk_size=1):
+                    parts.append(part)
+                    if clock.monotonic_ns() > deadline:
+                        raise SilentError
+                return Answer(answer.status_code, b"".join(parts))
     except requests.Timeout:
         raise SilentError from None
     except requests.RequestException as error:

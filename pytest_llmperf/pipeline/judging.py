@@ -94,9 +94,7 @@ def _stored(
         if baseline.may_write(shelf.accept, next(iter(baselines), None)):
             return _record(case, work, gates, shelf, prepared, clock), {}
     except BaselineError as error:
-        work.run_candidate(1)
-        verdicts = judge.judge(measurement([]), measurement(work.of("candidate")), gates)
-        return {verdict.metric: replace(verdict, cause=str(error)) for verdict in verdicts}, {}
+        return {verdict.metric: verdict for verdict in judge.refuse(gates, str(error))}, {}
     for look in judge.LOOKS:
         work.run_candidate(look.runs)
         reference = baseline.reference(baselines, work.facts())

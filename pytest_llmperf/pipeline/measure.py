@@ -11,7 +11,7 @@ from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.case import Case
-from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.run import Role
@@ -83,7 +83,7 @@ class CaseMeasurement:
         if any(gate.reference for gate, verdict in self._red(gates, verdicts)):
             for arm in self.case.references:
                 fresh_reference[arm.name] = self._run(self._warmed(arm, REFERENCE), "confirmation")
-        self.servers.restart(self.subject)
+        self.servers.restart(self.subject, generation_timeout_s=self.case.suite.stall_timeout_s)
         fresh = self._run(self._candidate(), "confirmation")
         confirmed = list(verdicts)
         for i, (gate, verdict) in enumerate(zip(gates, verdicts, strict=True)):
@@ -108,9 +108,13 @@ class CaseMeasurement:
         return invalid
 
     def findings(self) -> tuple[Finding, ...]:
-        """What the runs that count, and the warm-up, have to say; each finding once."""
-        found = [finding for trial in self.trials for finding in trial.run.findings]
-        return tuple(dict.fromkeys((*found, preconditions.warmed_up(steady=self.steady))))
+        """What the runs that count, and the warm-up, have to say: of each check the first failure, else the last."""
+        found: dict[str, Finding] = {}
+        for trial in self.trials:
+            for finding in trial.run.findings:
+                if finding.check not in found or found[finding.check].status is not Status.FAIL:
+                    found[finding.check] = finding
+        return (*found.values(), preconditions.warmed_up(steady=self.steady)) if found else ()
 
     def facts(self) -> Mapping[str, str]:
         """The environment of the candidate's first run; {} before there is one."""
@@ -137,7 +141,7 @@ class CaseMeasurement:
         return self._warmed(self.subject, CANDIDATE)
 
     def _warmed(self, arm: Arm, instance: Role) -> Server:
-        server = self.servers.get(arm, instance=instance, generate_timeout_s=self.case.suite.stall_timeout_s)
+        server = self.servers.get(arm, instance=instance, generation_timeout_s=self.case.suite.stall_timeout_s)
         if server.session not in self.warm:
             self._warm_up(server)
             self.warm.add(server.session)

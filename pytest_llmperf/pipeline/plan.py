@@ -12,8 +12,9 @@ from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
+from pytest_llmperf.pipeline.facts import redacted
 from pytest_llmperf.pipeline.measure import INTERLEAVING
-from pytest_llmperf.pipeline.servers import server_key
+from pytest_llmperf.pipeline.servers import command_of, server_key
 
 FOLDER = Path("<folder>")
 """Stands for the server's own folder, which has no name before it starts."""
@@ -75,10 +76,11 @@ def _command(arm: Arm) -> str:
     engine: Engine = registry.load("engine", arm.engine)()
     if reason := engine.unavailable(arm):
         return f"skipped: {reason}"
-    command = engine.command(arm, FOLDER)
+    command = command_of(engine, arm, FOLDER)
     if command is None:
         return f"attach to {engine.address(arm, FOLDER)}"
-    return shlex.join(command.argv)
+    environment = [f"{key}={redacted(key, value)}" for key, value in command.env.items()]
+    return shlex.join([*environment, *command.argv])
 
 
 def _schedule(case: Case) -> str:

@@ -124,6 +124,20 @@ def server_key(arm: Arm) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def command_of(engine: Engine, arm: Arm, folder: Path) -> Command | None:
+    """What is launched: the adapter's command with the arm's own arguments and environment; None for no process.
+
+    Raises:
+        UsageError: the arm has arguments or an environment, and there is no process to give them to.
+    """
+    command = engine.command(arm, folder)
+    if command is not None:
+        return Command(argv=(*command.argv, *arm.args), env={**command.env, **arm.env})
+    if arm.args or arm.env:
+        raise UsageError(f"{arm.name}: args and env have no effect, {arm.engine} starts no process")
+    return None
+
+
 def start(
     arm: Arm, folder_root: Path, clock: Clock = CLOCK, *, generation_timeout_s: float = GENERATION_TIMEOUT_S
 ) -> Server:
@@ -176,14 +190,11 @@ def start(
 
 
 def _launch(engine: Engine, arm: Arm, folder: Path) -> Process | None:
-    command = engine.command(arm, folder)
+    command = command_of(engine, arm, folder)
     if command is None:
-        if arm.args or arm.env:
-            raise UsageError(f"{arm.name}: args and env have no effect, {arm.engine} starts no process")
         return None
-    whole = Command(argv=(*command.argv, *arm.args), env={**command.env, **arm.env})
     launcher = registry.load("launcher", arm.launcher)()
-    process: Process = launcher.launch(whole, folder=folder, run_id=uuid.uuid4().hex)
+    process: Process = launcher.launch(command, folder=folder, run_id=uuid.uuid4().hex)
     return process
 
 

@@ -77,12 +77,6 @@ class CaseItem(pytest.Item):
         """Red verdicts fail here."""
         outcome.raise_failures(state.of(self.config).outcome(self.nodeid, self.case_node.nodeid, self.group))
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The text of the verdict, not where we raised it."""
-        if isinstance(excinfo.value, outcome.OutcomeError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, style=style)
-
     def reportinfo(self) -> tuple[os.PathLike[str] | str, int | None, str]:
         """Where and what, for headings and skip reasons."""
         return self.path, 0, f"{self.case_node.name}::{self.name}"

@@ -97,19 +97,29 @@ class Options:
     plan: bool
 
 
-def read(config: pytest.Config) -> Options:
-    """The session's options.
+_KEY = pytest.StashKey[Options]()
+
+
+def check(config: pytest.Config) -> None:
+    """Read and check the options, before anything is collected.
 
     Raises:
         pytest.UsageError: a value that cannot be obeyed; the text names the option and what would be right.
     """
     try:
-        return _read(config)
+        config.stash[_KEY] = _read(config)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
 
 
+def of(config: pytest.Config) -> Options:
+    """The session's options."""
+    return config.stash[_KEY]
+
+
 def _read(config: pytest.Config) -> Options:
+    if config.getoption("llmperf_plan") and config.getoption("numprocesses", None):
+        raise UsageError("--llmperf-plan shows the plan of one process; leave out -n")
     accept, why = config.getoption("llmperf_accept"), config.getoption("llmperf_why") or ""
     if accept != "none" and not why.strip():
         raise UsageError(

@@ -54,17 +54,20 @@ def raise_failures(outcome: ItemOutcome) -> None:
         raise OutcomeError(outcome.text)
 
 
-def annotate(item: pytest.Item, report: pytest.TestReport) -> None:
+def annotate(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Put the word on the report that shows it, and the case's result on the first report that can carry it.
 
-    Both are plain strings: the report may travel from an xdist worker to the controller.
+    Both are plain strings: the report may travel from an xdist worker to the controller. A red outcome shows its text,
+    not where we raised it.
     """
+    if call.excinfo is not None and isinstance(call.excinfo.value, OutcomeError):
+        report.longrepr = str(call.excinfo.value)
     if report.when == "setup" and (result := item.stash.get(RESULT, None)) is not None:
-        report.llmperf_result = result
+        report.llmperf_result = result  # type: ignore[attr-defined]  # travels with the report
     word = item.stash.get(WORD, None)
     shows = report.when == "call" or (report.when == "setup" and not report.passed)
     if word is not None and shows and not _broken(report, word):
-        report.llmperf_word = str(word)
+        report.llmperf_word = str(word)  # type: ignore[attr-defined]  # travels with the report
 
 
 def _broken(report: pytest.TestReport, word: Word) -> bool:

@@ -49,7 +49,7 @@ class State:
     """Measures a case when its first item asks, and remembers the answer for the others."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self.options = options.read(config)
+        self.options = options.of(config)
         self.progress = Progress(config)
         self._selected: dict[str, Selected] = {}
         self._suites: list[Suite] = []

@@ -38,7 +38,7 @@ def show(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> No
 def write_reports(config: pytest.Config) -> None:
     """Write every ``--llmperf-report`` of the session."""
     results = tuple(config.stash.get(RESULTS, {}).values())
-    for kind, path in options.read(config).reports:
+    for kind, path in options.of(config).reports:
         _write(path, registry.load("report", kind)(results))
 
 

@@ -45,7 +45,8 @@ def _body(result: CaseResult) -> Iterator[str]:
     yield from _table([row for verdict in result.verdicts for row in _rows(verdict)])
     yield from (_note(verdict) for verdict in result.verdicts if _note(verdict))
     yield from _also(result)
-    yield from (str(finding) for finding in result.findings if _worth_showing(finding))
+    # Without verdicts the checks are the result; with them, only what is wrong belongs here.
+    yield from (_finding(finding) for finding in result.findings if not result.verdicts or _worth_showing(finding))
     yield from _next_steps(result)
 
 
@@ -117,6 +118,10 @@ def _also(result: CaseResult) -> Iterator[str]:
         yield "also measured: " + ", ".join(shown)
 
 
+def _finding(finding: Finding) -> str:
+    return str(finding) if finding.status in {Status.FAIL, Status.AT_START} else f"{finding}: {finding.status}"
+
+
 def _worth_showing(finding: Finding) -> bool:
     return finding.status is Status.FAIL and finding.policy in {"require", "warn"}
 
@@ -157,4 +162,4 @@ def _share(value: float, metric: Metric) -> str:
 def _change(value: float, metric: Metric, *, unit: bool = True) -> str:
     if metric.scale == "ratio":
         return f"{value * 100:+.1f}{' %' if unit else ''}"
-    return f"{value:+.3f}"
+    return f"{value:+.3f}".replace("-0.000", "+0.000")

@@ -23,7 +23,7 @@ stall_timeout: 2s
 engines:
   good: {engine: scripted}
   broken: {extends: good, variant_of: good, default: false, fault: "close:3", fault_from: 12}
-  slow: {extends: good, variant_of: good, default: false, gap_s: 0.004}
+  slow: {extends: good, variant_of: good, default: false, gap_s: 0.02}
 workloads:
   short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 8, concurrency: 4}
 warmup: {requests: 4}
@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def junit(self) -> dict[str, ET.Element]:
-        """JUnit's test cases by name."""
+        """JUnit's test cases by name; its classname has the file and the case."""
         root = ET.parse(self.folder / "junit.xml").getroot()  # noqa: S314 (our own output)
         return {element.attrib["name"]: element for element in root.iter("testcase")}
 

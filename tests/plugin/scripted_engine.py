@@ -20,7 +20,7 @@ class ScriptedOptions(EngineOptions):
     fault: str = ""
     fault_from: int = 0
     first_token_s: float = 0.0
-    gap_s: float = 0.0005
+    gap_s: float = 0.004
     count_file: str = ""
     """Gets one line for every start of the server."""
 

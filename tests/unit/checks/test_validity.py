@@ -43,8 +43,8 @@ def by_name(findings: list[Finding]) -> dict[str, Finding]:
     ],
 )
 def test_lag_beyond_a_quarter_of_the_margin_invalidates(name: str, lag: str, limit_ms: float) -> None:
-    fine = by_name(client_findings(client(**{lag: limit_ms * 0.99}), VALUES, [gate(name)]))["client-lag"]
-    bad = by_name(client_findings(client(**{lag: limit_ms * 1.01}), VALUES, [gate(name)]))["client-lag"]
+    fine = by_name(client_findings(client(**{lag: limit_ms * 0.99}), VALUES, [gate(name)]))["client_lag"]
+    bad = by_name(client_findings(client(**{lag: limit_ms * 1.01}), VALUES, [gate(name)]))["client_lag"]
     assert fine.status is Status.PASS
     assert (bad.status, bad.invalidates, bad.metrics) == (Status.FAIL, True, frozenset({name}))
     assert name in bad.value
@@ -52,7 +52,7 @@ def test_lag_beyond_a_quarter_of_the_margin_invalidates(name: str, lag: str, lim
 
 def test_only_the_metrics_that_lag_could_move_are_invalid() -> None:
     gates = [gate("p99_itl_ms"), gate("output_throughput"), gate("acceptance_length")]
-    finding = by_name(client_findings(client(lag_p99_ms=5.0, lag_mean_ms=0.1), VALUES, gates))["client-lag"]
+    finding = by_name(client_findings(client(lag_p99_ms=5.0, lag_mean_ms=0.1), VALUES, gates))["client_lag"]
     assert finding.metrics == frozenset({"p99_itl_ms"})
 
 
@@ -63,15 +63,15 @@ def test_a_metric_without_a_value_is_not_judged_here() -> None:
 @pytest.mark.parametrize(("share", "status"), [(0.9, Status.PASS), (0.91, Status.FAIL)])
 def test_a_busy_client_invalidates_every_timing_metric(share: float, status: Status) -> None:
     gates = [gate("output_throughput"), gate("acceptance_length")]
-    finding = by_name(client_findings(client(cpu_share=share), VALUES, gates))["client-cpu"]
+    finding = by_name(client_findings(client(cpu_share=share), VALUES, gates))["client_cpu"]
     assert (finding.status, finding.metrics) == (status, frozenset({"output_throughput"}))
 
 
 def test_a_late_schedule() -> None:
     gates = [gate("p99_ttft_ms")]
-    assert "client-schedule" not in by_name(client_findings(client(), VALUES, gates))
-    on_time = by_name(client_findings(client(schedule_lag_p99_ms=1.0), VALUES, gates))["client-schedule"]
-    late = by_name(client_findings(client(schedule_lag_p99_ms=9.0), VALUES, gates))["client-schedule"]
+    assert "client_schedule" not in by_name(client_findings(client(), VALUES, gates))
+    on_time = by_name(client_findings(client(schedule_lag_p99_ms=1.0), VALUES, gates))["client_schedule"]
+    late = by_name(client_findings(client(schedule_lag_p99_ms=9.0), VALUES, gates))["client_schedule"]
     assert (on_time.status, late.status) == (Status.PASS, Status.FAIL)
 
 

@@ -132,6 +132,7 @@ def test_nothing_succeeded(nothing: Records) -> None:
         (None, set()),
         (Acceptance(steps=0, accepted=0, drafted=0), set()),
         (Acceptance(steps=5, accepted=0, drafted=0), {"acceptance_length"}),
+        (Acceptance(steps=5, accepted=0, drafted=15), {"acceptance_length", "acceptance_rate"}),
     ],
 )
 def test_acceptance_that_nobody_counted_is_absent(acceptance: Acceptance | None, names: set[str]) -> None:

@@ -1,0 +1,79 @@
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pytest_llmperf.clock import FakeClock
+from pytest_llmperf.errors import BusyError, UnavailableError
+from pytest_llmperf.leases import gpu
+from pytest_llmperf.leases.gpu import Gpu, GpuLease
+
+EIGHT = tuple(Gpu(index, f"GPU-{index}", "NVIDIA H200") for index in range(8))
+
+
+def take(count: int, folder: Path) -> GpuLease:
+    return GpuLease.take(count, present=EIGHT, folder=folder, wait_s=1, clock=FakeClock())
+
+
+def test_leases_do_not_share_gpus_and_give_them_back(tmp_path: Path) -> None:
+    with take(4, tmp_path) as first, take(4, tmp_path) as second:
+        assert first.gpus + second.gpus == EIGHT
+        with pytest.raises(BusyError, match="fewer than 1 of 8 GPUs became free within 1 s"):
+            take(1, tmp_path)
+    with take(8, tmp_path) as all_of_them:
+        assert all_of_them.gpus == EIGHT
+
+
+def test_a_lease_that_is_not_had_whole_is_not_had_in_part(tmp_path: Path) -> None:
+    with take(6, tmp_path):
+        with pytest.raises(BusyError):
+            take(3, tmp_path)
+        with take(2, tmp_path) as rest:
+            assert rest.gpus == EIGHT[6:]
+
+
+def test_more_than_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match="needs 9 GPUs; this machine has 8"):
+        take(9, tmp_path)
+
+
+def test_none_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "find", lambda: pytest.fail("asked"))
+    with GpuLease.take(0) as lease:
+        assert lease.gpus == ()
+
+
+class NvmlError(Exception):
+    pass
+
+
+def nvml(**parts: object) -> SimpleNamespace:
+    return SimpleNamespace(NVMLError=NvmlError, nvmlShutdown=lambda: None, nvmlInit=lambda: None, **parts)
+
+
+def test_gpus_are_found_by_nvml_whether_it_speaks_bytes_or_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = nvml(
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetUUID=lambda handle: f"GPU-{handle}".encode() if handle else "GPU-0",
+        nvmlDeviceGetName=lambda _: b"NVIDIA H200",
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    assert gpu.find() == EIGHT[:2]
+    assert gpu.names() == ("NVIDIA H200", "NVIDIA H200")
+
+
+def test_without_a_driver_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise NvmlError
+
+    fake = nvml()
+    fake.nvmlInit = fail
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    assert gpu.find() == ()
+
+
+def test_without_the_bindings_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert gpu.find() == ()
