@@ -96,6 +96,7 @@ def test_a_restart_is_a_new_session(pool: ServerPool) -> None:
 def test_a_dead_server_is_replaced(pool: ServerPool) -> None:
     first = pool.get(ARM)
     os.kill(pid_of(first), signal.SIGKILL)
+    os.waitid(os.P_PID, pid_of(first), os.WEXITED | os.WNOWAIT)
     second = pool.get(ARM)
     assert second.session != first.session
     assert first.exit_description() == "was ended by SIGKILL"
