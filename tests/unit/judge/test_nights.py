@@ -16,7 +16,7 @@ from pytest_llmperf.model.verdict import Word
 from tests.unit.judge.nights import GATES, Night, World, night
 
 LOG = logging.getLogger(__name__)
-NIGHTS = int(os.environ.get("LLMPERF_NIGHTS", "40"))
+NIGHTS = int(os.environ.get("LLMPERF_NIGHTS", "25"))
 
 
 def nights(world: World) -> list[Night]:
