@@ -129,6 +129,12 @@ def test_variables_are_added_to_the_inherited_ones(launch: Launch, monkeypatch: 
     said(process, "1 2")
 
 
+def test_stdin_stays_open(launch: Launch) -> None:
+    process = launch("print('up', flush=True); import time; time.sleep(60)")
+    said(process, "up")
+    assert Path(f"/proc/{process.pid}/fd/0").readlink().name.startswith("pipe:")
+
+
 def test_stdin_ends_when_the_starter_dies(tmp_path: Path) -> None:
     code = f"""
 import os, signal, sys

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from pytest_llmperf.clock import CLOCK
@@ -104,7 +106,9 @@ def test_health_and_then_nothing_is_a_stall_after_the_generation_timeout(reply: 
 
 def test_the_start_timeout_bounds_the_generation_too() -> None:
     with stub(completions=[SILENCE]) as server:
-        assert failure(server, start_timeout_s=0.4).cause == "stall"
+        error = failure(server, start_timeout_s=0.4)
+    assert re.search(r"got no answer within 0\.[0-3]\d* s$", error.message)
+    assert error.cause == "stall"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +144,13 @@ def test_the_key_of_the_environment_goes_along_and_appears_in_no_message(monkeyp
 def test_a_missing_key_says_how_to_give_one() -> None:
     with stub(health=[(401, {})], models=[(401, {})]) as server:
         assert failure(server).message == "it answers 401 without a key; name one with api_key_env"
+
+
+def test_a_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with stub() as server:
+        assert climb(server, start_timeout_s=5) == server.url
 
 
 def test_a_dead_process_is_not_waited_for() -> None:
