@@ -27,3 +27,12 @@ class Measurement:
     def of(self, metric: str) -> tuple[Observation, ...]:
         """The observations of one metric, () when there are none."""
         return self.samples.get(metric, ())
+
+    def mean(self, metric: str) -> float:
+        """Arithmetic mean of one metric over all runs.
+
+        Raises:
+            KeyError: no run has a value.
+        """
+        values = [observation.value for observation in self.samples[metric]]
+        return sum(values) / len(values)

@@ -15,6 +15,7 @@ from pytest_llmperf.errors import EngineError, LlmperfError, UnavailableError
 from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
@@ -106,13 +107,13 @@ class Campaign:
         with HostLease(show=self.show):
             return self.servers.get(self.subject(case), generation_timeout_s=case.suite.stall_timeout_s)
 
-    def measure(self, case: Case, prepared: CaseResult, recorded: Sequence[str]) -> CaseResult:
+    def measure(self, case: Case, prepared: CaseResult, recorded: Sequence[Gate]) -> CaseResult:
         """Measure and judge a prepared case; a failure of the engine is part of the result, never raised.
 
         Args:
             case: with the selected gates only.
             prepared: what ``prepare`` found.
-            recorded: the metrics that an accepted baseline keeps, also those of gates that were not selected.
+            recorded: the gates on stored baselines that an accepted one keeps, also those that were not selected.
         """
         unfit = [str(finding) for finding in prepared.findings if finding.invalidates]
         if unfit:
@@ -161,7 +162,7 @@ class Campaign:
         if "servers" in self.__dict__:
             self.servers.close()
 
-    def _work(self, case: Case, recorded: Sequence[str]) -> CaseMeasurement:
+    def _work(self, case: Case, recorded: Sequence[Gate]) -> CaseMeasurement:
         return CaseMeasurement(
             case=case,
             subject=self.subject(case),

@@ -15,14 +15,13 @@ from pytest_llmperf.engines.base import Engine
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
 from pytest_llmperf.load.capture import End, Progress
 from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.outcome import Outcome
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
+from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
 from pytest_llmperf.pipeline.servers import Server
-
-EVIDENCE_LINES = 20
-"""How much of an engine's log a failure shows; the whole log is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         progress=lambda progress: show(_line(task, server, progress)),
     )
     after = server.counters() if capture.end == "complete" else None
-    engine: Engine = registry.load("engine", server.arm.engine)()
-    acceptance = engine.acceptance(server.arm, before, after) if before is not None and after is not None else None
+    acceptance, restarted = _acceptance(server.arm, before, after)
     run = Run(
         id=task.folder.name,
         suite=case.suite.name,
@@ -106,8 +104,23 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
-    _require_sane(run, capture.end, server, engine)
+    if restarted is not None:
+        raise restarted
+    _require_sane(run, capture.end, server)
     return Trial(run, values)
+
+
+def _acceptance(
+    arm: Arm, before: Counters | None, after: Counters | None
+) -> tuple[Acceptance | None, DeathError | None]:
+    """Speculation over the run, or the restart of the server that its counters show; the run is saved either way."""
+    if before is None or after is None:
+        return None, None
+    engine: Engine = registry.load("engine", arm.engine)()
+    try:
+        return engine.acceptance(arm, before, after), None
+    except DeathError as error:
+        return None, error
 
 
 def _line(task: Task, server: Server, now: Progress) -> str:
@@ -130,18 +143,13 @@ def _kind(acceptance: Acceptance | None) -> str:
     return "synthetic" if acceptance.synthetic else "natural"
 
 
-def _require_sane(run: Run, end: End, server: Server, engine: Engine) -> None:
+def _require_sane(run: Run, end: End, server: Server) -> None:
     if end == "complete" and bool(run.records.ok.all()):
         return
-    evidence = server.tail(EVIDENCE_LINES)
+    evidence = server.tail()
     kept = f"{int(run.records.ok.sum())} of {len(run.records)} requests had succeeded; records kept in {run.folder}"
     if end == "died":
-        raise DeathError(
-            f"the engine's process ended ({server.exit_description()}) during {run.role} run {run.order + 1}; {kept}",
-            cause=engine.classify(server.tail(400)) or "crash",
-            evidence=evidence,
-            log=server.log,
-        )
+        raise server.death(f"during {run.role} run {run.order + 1}; {kept}")
     if end == "stalled":
         raise StallError(
             f"no byte on any stream for the stall timeout during {run.role} run {run.order + 1}; {kept}",

@@ -43,9 +43,15 @@ class Shelf:
 
     def place(self, case: Case, gate: Gate) -> Path:
         """The file that has, or would have, the baseline of one gate."""
+        return self.store.path(self._slug(case, gate), case.suite.name, case.id)
+
+    def records(self, case: Case, gate: Gate) -> bool:
+        """Whether this session writes the baseline of one gate instead of judging by it."""
+        return baseline.may_write(self.accept, self.store.read(self._slug(case, gate), case.suite.name, case.id))
+
+    def _slug(self, case: Case, gate: Gate) -> str:
         counts = _any_hardware(case) and not gate.metric.timing
-        slug = comparability.ANY_HARDWARE if counts else self.hardware
-        return self.store.path(slug, case.suite.name, case.id)
+        return comparability.ANY_HARDWARE if counts else self.hardware
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +96,33 @@ def _stored(
     case: Case, work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
 ) -> tuple[dict[str, Verdict], Mapping[str, str]]:
     try:
+        recorded = [gate for gate in gates if shelf.records(case, gate)]
         baselines = shelf.read(case)
-        if baseline.may_write(shelf.accept, next(iter(baselines), None)):
-            return _record(case, work, gates, shelf, prepared, clock), {}
+        verdicts = _record(case, work, recorded, shelf, prepared, clock) if recorded else {}
     except BaselineError as error:
         return {verdict.metric: verdict for verdict in judge.refuse(gates, str(error))}, {}
+    judged = [gate for gate in gates if gate not in recorded]
+    if not judged:
+        return verdicts, {}
     for look in judge.LOOKS:
         work.run_candidate(look.runs)
         reference = baseline.reference(baselines, work.facts())
         candidate = measurement(work.of("candidate"))
-        verdicts = judge.sequential(reference.measurement, candidate, gates, family=shelf.family)
-        if not judge.undecided(verdicts):
+        found = judge.sequential(reference.measurement, candidate, judged, family=shelf.family)
+        if not judge.undecided(found):
             break
-    explained = (_explain(verdict, gate, case, shelf, reference) for verdict, gate in zip(verdicts, gates, strict=True))
-    return {verdict.metric: verdict for verdict in explained}, reference.environment
+    explained = (_explain(verdict, gate, case, shelf, reference) for verdict, gate in zip(found, judged, strict=True))
+    return verdicts | {verdict.metric: verdict for verdict in explained}, reference.environment
 
 
 def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: baseline.Reference) -> Verdict:
     """NO BASELINE with its reason: not comparable, no such metric in the file, or no file."""
     if verdict.word is not Word.NO_BASELINE:
         return verdict
-    place = shelf.place(case, gate)
+    place = _shown(shelf.place(case, gate))
     if why := reference.refused.get(verdict.metric):
         return replace(verdict, cause=f"{why} ({place})")
-    return verdict if place.exists() else replace(verdict, cause=f"there is no {place}")
+    return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no {place}")
 
 
 def _record(
@@ -122,13 +131,15 @@ def _record(
     work.run_candidate(ACCEPTED_RUNS)
     runs = measurement(work.of("candidate"))
     result = replace(prepared, environment=work.facts(), findings=(*prepared.findings, *work.findings()))
+    # One file holds all stored gates of its kind, also those that -m or -k left out: a part would lose the rest.
+    places = {shelf.place(case, gate) for gate in gates}
     accepted = baseline.accept(
         result,
         runs,
         why=shelf.why,
         on=clock.utc_now().date(),
         commit=_commit(case.suite.file.parent),
-        metrics=work.recorded,
+        metrics=[gate.metric.name for gate in work.recorded if shelf.place(case, gate) in places],
     )
     shelf.store.write_case(shelf.hardware, case.suite.name, accepted, any_hardware=_any_hardware(case))
     values = work.mean_values()
@@ -139,7 +150,7 @@ def _record(
             margin=gate.margin,
             measured=values.get(gate.metric.name),
             runs=len(work.of("candidate")),
-            cause=f"baseline recorded in {shelf.place(case, gate)}",
+            cause=f"baseline recorded in {_shown(shelf.place(case, gate))}",
         )
         for gate in gates
     }
@@ -151,6 +162,11 @@ def _without_invalid(verdicts: Sequence[Verdict], invalid: Mapping[str, str]) ->
         replace(verdict, word=Word.INVALID, cause=invalid[verdict.metric]) if verdict.metric in invalid else verdict
         for verdict in verdicts
     ]
+
+
+def _shown(path: Path) -> Path:
+    """As short as it can be from here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _any_hardware(case: Case) -> bool:

@@ -38,7 +38,7 @@ class CaseMeasurement:
     Attributes:
         case: with only the selected gates.
         subject: the arm under judgement.
-        recorded: the metrics that an accepted baseline keeps.
+        recorded: the gates whose metrics an accepted baseline keeps.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
         steady: False once a warm-up ended at a bound.
@@ -52,7 +52,7 @@ class CaseMeasurement:
     clock: Clock
     show: Callable[[str], None]
     environment: Callable[[Server], Mapping[str, str]]
-    recorded: tuple[str, ...] = ()
+    recorded: tuple[Gate, ...] = ()
     trials: list[Trial] = field(default_factory=list)
     warm: set[str] = field(default_factory=set)
     steady: bool = True
@@ -87,10 +87,15 @@ class CaseMeasurement:
         fresh = self._run(self._candidate(), "confirmation")
         confirmed = list(verdicts)
         for i, (gate, verdict) in enumerate(zip(gates, verdicts, strict=True)):
+            if verdict.word is not Word.REGRESSED:
+                continue
             name = gate.metric.name
-            if verdict.word is Word.REGRESSED and verdict.reference is not None and name in fresh.values:
-                reference = fresh_reference[gate.reference].values[name] if gate.reference else verdict.reference
-                confirmed[i] = judge.confirm(verdict, gate, reference, fresh.values[name])
+            before = fresh_reference[gate.reference].values.get(name) if gate.reference else verdict.reference
+            after = fresh.values.get(name)
+            if before is None or after is None:
+                confirmed[i] = judge.unconfirmed(verdict, "the run after a fresh start has no value")
+            else:
+                confirmed[i] = judge.confirm(verdict, gate, before, after)
         return confirmed
 
     def of(self, role: Role, arm: str | None = None) -> list[Trial]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from pytest_llmperf import registry
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import Engine
-from pytest_llmperf.errors import StartError, UnavailableError, UsageError
+from pytest_llmperf.errors import DeathError, StartError, UnavailableError, UsageError
 from pytest_llmperf.launchers import ports
 from pytest_llmperf.launchers.base import Process, StopReport
 from pytest_llmperf.model.command import Command
@@ -79,10 +79,17 @@ class Server:
         """Its counters now; None when it shows none."""
         return scrape(f"{self.endpoint.url}/metrics", _SCRAPE_TIMEOUT_S, headers(self.endpoint.api_key_env))
 
-    def exit_description(self) -> str:
-        """How its process ended, "running" while it did not."""
+    def death(self, when: str) -> DeathError:
+        """The error that says how its process ended, with the cause by its log and the last lines of that."""
+        engine: Engine = registry.load("engine", self.arm.engine)()
         code = None if self.process is None else self.process.poll()
-        return "running" if code is None else exit_description(code)
+        how = "nothing answers any more" if code is None else f"the engine's process {exit_description(code)}"
+        return DeathError(
+            f"{self.arm.name}: {how} {when}",
+            cause=engine.classify(self.tail(_CLASSIFIED_LINES)) or "crash",
+            evidence=self.tail(),
+            log=self.log,
+        )
 
     def tail(self, lines: int = EVIDENCE_LINES) -> str:
         """The last lines of its log, "" without one."""
@@ -237,12 +244,16 @@ class ServerPool:
         """The running server of this arm and instance, started if there is none.
 
         Raises:
+            DeathError: it was running, and ended by itself since; the next call starts a new one.
             LlmperfError: see ``start``.
         """
         place = (server_key(arm), instance)
-        if (running := self._servers.get(place)) is not None and running.alive():
-            return replace(running, arm=arm)
-        self._drop(place)
+        if (running := self._servers.get(place)) is not None:
+            if running.alive():
+                return replace(running, arm=arm)
+            death = running.death("while nothing was asked of it")
+            self._drop(place)
+            raise death
         self._show(f"starting {arm.name}")
         server = start(arm, self._folder, self._clock, generation_timeout_s=generation_timeout_s)
         self._servers[place] = server

@@ -11,10 +11,13 @@ import pytest
 from pytest_llmperf import suitefile
 from pytest_llmperf.errors import SuiteError, UsageError
 from pytest_llmperf.model.case import Case
-from pytest_llmperf.model.metric import Group
+from pytest_llmperf.model.metric import GROUPS, Group
 from pytest_llmperf.plugin import outcome, state
 
 PRECONDITIONS = "preconditions"
+
+MARKS = {name: getattr(pytest.mark, name) for name in (PRECONDITIONS, *GROUPS)}
+"""Made once: a suite of a thousand cases has four thousand items."""
 
 
 class SuiteFile(pytest.File):
@@ -47,7 +50,7 @@ class CaseNode(pytest.Collector):
         """The preconditions, then one item per group that has a gate."""
         for name in (PRECONDITIONS, *self.case.groups):
             item = CaseItem.from_parent(self, name=name)
-            item.add_marker(name)
+            item.add_marker(MARKS[name])
             yield item
 
 

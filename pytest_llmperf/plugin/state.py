@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,11 +17,14 @@ from pytest_llmperf.model.metric import Group
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Suite
 from pytest_llmperf.model.verdict import Word, worst
-from pytest_llmperf.pipeline.campaign import Campaign
 from pytest_llmperf.plugin import options
 from pytest_llmperf.plugin.outcome import ItemOutcome
 from pytest_llmperf.plugin.progress import Progress
+from pytest_llmperf.plugin.termination import Termination
 from pytest_llmperf.reports import terminal
+
+if TYPE_CHECKING:
+    from pytest_llmperf.pipeline.campaign import Campaign
 
 _KEY = pytest.StashKey["State"]()
 
@@ -57,6 +61,7 @@ class State:
         self._results: dict[str, CaseResult] = {}
         self._failure_shown_by: dict[str, str] = {}
         self._campaign: Campaign | None = None
+        self._termination = Termination()
 
     def cases_of(self, suite: Suite) -> list[Case]:
         """The cases of a collected suite that ``--llmperf-engine`` leaves, none where it names none of its arms."""
@@ -82,7 +87,10 @@ class State:
     def campaign(self) -> Campaign:
         """Servers, stores and seeds of this session; made when something is measured or planned."""
         if self._campaign is None:
+            from pytest_llmperf.pipeline.campaign import Campaign  # noqa: PLC0415 (numpy, scipy: not to collect)
+
             measured = sum(1 for selected in self._selected.values() if selected.groups)
+            self._termination.install()
             self._campaign = Campaign(
                 baselines=self.options.baselines,
                 save=self.options.save,
@@ -122,7 +130,7 @@ class State:
             self._results[case_nodeid] = self.campaign.prepare(case, case_nodeid, live=bool(selected.groups))
         prepared = self._results[case_nodeid]
         if measured and not prepared.verdicts and not prepared.failure and not prepared.skipped:
-            recorded = [gate.metric.name for gate in selected.case.gates if gate.reference is None]
+            recorded = [gate for gate in selected.case.gates if gate.reference is None]
             self._results[case_nodeid] = self.campaign.measure(case, prepared, recorded)
         self.progress.clear()
         return self._results[case_nodeid]
@@ -165,3 +173,4 @@ class State:
         """Stop everything that was started; may be called twice."""
         if self._campaign is not None:
             self._campaign.close()
+        self._termination.restore()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.plugin.conftest import SUITE, Outcome, Project
+from tests.projects import SUITE, Outcome, Project
 
 FILE = "suites/chat.llmperf.yaml"
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_llmperf.clock import CLOCK, SystemClock
 from pytest_llmperf.engines import model_cache
 from pytest_llmperf.engines.tiny_model import Shape
-from pytest_llmperf.errors import StartError, UnavailableError, UsageError
+from pytest_llmperf.errors import DeathError, StartError, UnavailableError, UsageError
 from pytest_llmperf.launchers import family
 from pytest_llmperf.model.suite import Arm, Model
 from pytest_llmperf.pipeline.servers import Server, ServerPool, server_key, start
@@ -93,14 +93,15 @@ def test_a_restart_is_a_new_session(pool: ServerPool) -> None:
     assert second.alive()
 
 
-def test_a_dead_server_is_replaced(pool: ServerPool) -> None:
+def test_a_server_that_died_while_idle_is_a_failure_and_then_replaced(pool: ServerPool) -> None:
     first = pool.get(ARM)
     os.kill(pid_of(first), signal.SIGKILL)
     os.waitid(os.P_PID, pid_of(first), os.WEXITED | os.WNOWAIT)
+    with pytest.raises(DeathError, match="was ended by SIGKILL while nothing was asked of it"):
+        pool.get(ARM)
     second = pool.get(ARM)
     assert second.session != first.session
-    assert first.exit_description() == "was ended by SIGKILL"
-    assert second.exit_description() == "running"
+    assert second.alive()
 
 
 def test_only_servers_that_are_needed_stay(pool: ServerPool) -> None:
