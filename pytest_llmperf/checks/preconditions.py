@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pytest_llmperf.model.finding import Finding, Status
 
-BUSY_SHARE = 0.5
-"""More runnable processes per core than this before a measurement is a neighbour worth naming."""
+BUSY_SHARE = 0.2
+"""More than this share of the CPU in use before anything of ours runs is a neighbour worth naming."""
 
 LIVE_CHECKS = ("engine_ready", "model_served")
 """Checks that need the running engine."""
 
 
-def before_start(cores: int, load_average: float | None) -> tuple[Finding, ...]:
+def before_start(busy_share: float | None) -> tuple[Finding, ...]:
     """What can be said without the engine."""
-    return (_host_idle(cores, load_average),)
+    return (_host_idle(busy_share),)
 
 
 def at_start() -> tuple[Finding, ...]:
@@ -52,16 +52,15 @@ def warmed_up(*, steady: bool) -> Finding:
     )
 
 
-def _host_idle(cores: int, load_average: float | None) -> Finding:
-    if load_average is None:
-        return Finding(check="host_idle", status=Status.UNSUPPORTED, policy="warn", evidence="/proc/loadavg")
-    busy = load_average > BUSY_SHARE * cores
+def _host_idle(busy_share: float | None) -> Finding:
+    if busy_share is None:
+        return Finding(check="host_idle", status=Status.UNSUPPORTED, policy="warn", evidence="/proc/stat")
     return Finding(
         check="host_idle",
-        status=Status.FAIL if busy else Status.PASS,
+        status=Status.FAIL if busy_share > BUSY_SHARE else Status.PASS,
         policy="warn",
-        value=f"load average {load_average:.2f} on {cores} cores",
-        expected=f"at most {BUSY_SHARE * cores:.1f}",
-        evidence="/proc/loadavg, one minute",
+        value=f"{busy_share:.0%} of the CPU in use",
+        expected=f"at most {BUSY_SHARE:.0%}",
+        evidence="/proc/stat",
         remedy="find what else is running: results on a busy host are noisy",
     )

@@ -85,7 +85,7 @@ class Campaign:
         )
         if reason := self._unavailable(case):
             return replace(result, skipped=reason)
-        findings = preconditions.before_start(self.host.cores, hosts.load_average())
+        findings = preconditions.before_start(hosts.busy_share(self.clock))
         if not live:
             return replace(result, findings=(*findings, *preconditions.at_start()))
         try:

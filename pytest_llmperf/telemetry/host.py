@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_llmperf.clock import Clock
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
@@ -34,12 +36,29 @@ def read(gpu_names: tuple[str, ...] = (), proc: Path = Path("/proc")) -> Host:
     return Host(slug=slug(label), label=label, node=platform.node(), cores=cores)
 
 
-def load_average(proc: Path = Path("/proc")) -> float | None:
-    """Runnable processes, averaged over the last minute; None where the system does not say."""
+BUSY_SAMPLE_S = 0.3
+"""Long enough for 30 ticks of the kernel's CPU accounting on each core."""
+
+
+def busy_share(clock: Clock, proc: Path = Path("/proc")) -> float | None:
+    """Share of all cores' time that was not idle during ``BUSY_SAMPLE_S``; None where the system does not say.
+
+    The load average will not do: it remembers the session before this one for a minute.
+    """
     try:
-        return float((proc / "loadavg").read_text().split()[0])
+        before = _cpu_ticks(proc)
+        clock.sleep(BUSY_SAMPLE_S)
+        after = _cpu_ticks(proc)
     except (OSError, ValueError, IndexError):
         return None
+    total, idle = (new - old for new, old in zip(after, before, strict=True))
+    return 1 - idle / total if total > 0 else None
+
+
+def _cpu_ticks(proc: Path) -> tuple[int, int]:
+    """All and idle ticks (idle and waiting for disks) of all cores, from the first line of /proc/stat."""
+    fields = [int(field) for field in (proc / "stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(fields), fields[3] + fields[4]
 
 
 def slug(label: str) -> str:
