@@ -64,6 +64,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "seed": run.seed,
             "plan": run.plan_digest,
             "workload": workload_digest(case.workload, case.load),
+            "asked": {"workload": asdict(case.workload), "load": asdict(case.load)},
             "window_ns": list(run.window_ns),
             "client": asdict(run.client),
             "acceptance": None if run.acceptance is None else asdict(run.acceptance),
