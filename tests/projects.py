@@ -28,7 +28,7 @@ engines:
   broken: {extends: good, variant_of: good, default: false, fault: "close:3", fault_from: 12}
   slow: {extends: good, variant_of: good, default: false, gap_s: 0.02}
 workloads:
-  short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 8, concurrency: 4}
+  short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 16, concurrency: 4}
 warmup: {requests: 4}
 gates:
   output_throughput: {reference: good, margin: 60%}

@@ -74,6 +74,11 @@ class External:
         """No port of ours."""
         return None
 
+    def elsewhere(self, arm: Arm) -> str | None:
+        """The URL's host, unless it is a loopback name or address."""
+        host = urlsplit(_options(arm).url).hostname or ""
+        return None if host in {"localhost", "::1"} or host.startswith("127.") else host
+
     def api_key_env(self, arm: Arm) -> str | None:
         """The arm's ``api_key_env``."""
         return _options(arm).api_key_env

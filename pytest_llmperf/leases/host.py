@@ -47,7 +47,11 @@ class HostLease:
             self._lock.acquire(timeout=0)
         except Timeout:
             self._wait()
-        self._holder.write_text(f"pid {os.getpid()}")
+        try:
+            self._holder.write_text(f"pid {os.getpid()}")
+        except OSError:
+            self._lock.release()
+            raise
         return self
 
     def __exit__(

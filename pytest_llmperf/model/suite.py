@@ -95,7 +95,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warmup:
-    """Load before the measured window: runs of ``requests`` each until they get no faster, for at most ``at_most_s``."""
+    """Load before the measured window: runs of ``requests`` until they get no faster, for ``at_most_s``."""
 
     requests: int = 8
     at_most_s: float = 300.0

@@ -7,7 +7,7 @@ comes back with a token. A server that fails a rung for good ends the climb; one
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,8 +32,8 @@ class Climb:
         address: its base URL, None while it is not known.
         exit_code: of its process; None while it runs, or when the process is not ours.
         model: the id that it must serve.
-        start_timeout_s: bound of all rungs together.
-        generation_timeout_s: bound of the completion, within ``start_timeout_s``.
+        start_timeout_s: bound of all rungs but the last.
+        generation_timeout_s: bound of the completion, busy answers included.
     """
 
     address: Callable[[], str | None]
@@ -50,16 +50,21 @@ class Climb:
         Raises:
             StartError: it ended, answered wrongly or took too long; ``cause`` is "unknown" where the log must tell.
         """
-        deadline = self.clock.monotonic_ns() + round(self.start_timeout_s * 1e9)
-        for rung in (self._addressed, self._healthy, self._lists_model, self._generates):
-            while (waiting_for := rung((deadline - self.clock.monotonic_ns()) / 1e9)) is not None:
-                self._require_process()
-                if self.clock.monotonic_ns() >= deadline:
-                    raise StartError(f"not ready within {self.start_timeout_s:g} s: {waiting_for}")
-                self.clock.sleep(POLL_S)
+        self._climb((self._addressed, self._healthy, self._lists_model), self.start_timeout_s)
+        self._climb((self._generates,), self.generation_timeout_s)
         # On a port that was taken, somebody else may have answered.
         self._require_process()
         return self._url()
+
+    def _climb(self, rungs: Sequence[Callable[[float], str | None]], timeout_s: float) -> None:
+        """Try each rung until it says what it waits for no more; all of them within ``timeout_s``."""
+        deadline = self.clock.monotonic_ns() + round(timeout_s * 1e9)
+        for rung in rungs:
+            while (waiting_for := rung((deadline - self.clock.monotonic_ns()) / 1e9)) is not None:
+                self._require_process()
+                if self.clock.monotonic_ns() >= deadline:
+                    raise StartError(f"not ready within {timeout_s:g} s: {waiting_for}")
+                self.clock.sleep(POLL_S)
 
     def _require_process(self) -> None:
         if (code := self.exit_code()) is not None:
@@ -105,7 +110,7 @@ class Climb:
         return None
 
     def _generates(self, left_s: float) -> str | None:
-        bound = max(min(left_s, self.generation_timeout_s), POLL_S)
+        bound = max(left_s, POLL_S)
         body: dict[str, Any] = {"model": self.model, "max_tokens": _FIRST_TOKENS, "temperature": 0}
         try:
             answer = self._post("/v1/completions", {**body, "prompt": "the"}, bound)

@@ -34,6 +34,7 @@ class SuiteFile(pytest.File):
             suite = suitefile.load_suite(self.path, overrides=session.options.overrides, environ=os.environ)
             cases = session.cases_of(suite)
         except (SuiteError, UsageError) as error:
+            session.suite_is_broken()
             raise self.CollectError(str(error)) from None
         for case in cases:
             yield CaseNode.from_parent(self, name=case.id, case=case)

@@ -10,7 +10,7 @@ import pytest
 class Progress:
     """Shows what is going on now.
 
-    Writes past pytest's capture, and only where standard output is a terminal; ``-q`` silences it too.
+    Writes past pytest's capture, and only where standard error is a terminal; ``-q`` silences it too.
     """
 
     def __init__(self, config: pytest.Config) -> None:

@@ -100,10 +100,8 @@ def _note(verdict: Verdict) -> str:
         notes.append(f"confirmed by a fresh start ({_change(verdict.confirmation, metric)})")
     if verdict.smallest_visible is not None and verdict.word is Word.REGRESSED and not _exact(verdict):
         notes.append(f"smallest change visible here: {_share(verdict.smallest_visible, metric)}")
-    if verdict.word is Word.IMPROVED:
-        notes.append(
-            "better than the baseline by more than half of the margin: accept it, or the next loss is forgiven"
-        )
+    if verdict.word is Word.IMPROVED and verdict.against == "baseline":
+        notes.append("clearly better than the baseline: accept it, or the next loss of that size passes unseen")
     return f"{verdict.metric}: {'; '.join(notes)}" if notes else ""
 
 
@@ -130,8 +128,11 @@ def _next_steps(result: CaseResult) -> Iterator[str]:
     words = {verdict.word for verdict in result.verdicts}
     if result.changed and words & {Word.REGRESSED, Word.IMPROVED, Word.INCONCLUSIVE}:
         yield "changed: " + ", ".join(f"{key} {old} -> {new}" for key, (old, new) in result.changed.items())
+    is_variant = not result.case.startswith(f"{result.arm}/")
     if words & {Word.REGRESSED}:
-        yield f"again: pytest '{result.nodeid}'"
+        yield f"again: pytest '{result.nodeid}'" + (f" --llmperf-engine={result.arm}" if is_variant else "")
+    if is_variant:
+        return  # the values of a variant are never accepted: the baseline is the other arm's
     stored = {verdict.word for verdict in result.verdicts if verdict.against == "baseline"}
     if stored & {Word.REGRESSED, Word.IMPROVED}:
         yield f"accept: pytest '{result.nodeid}' --llmperf-accept=all --llmperf-why='…'"

@@ -80,7 +80,7 @@ def test_options_that_cannot_be_obeyed_are_usage_errors(project: Project, args: 
 def test_all_mistakes_of_a_suite_file_come_at_once_and_nothing_starts(project: Project) -> None:
     bad = (
         SUITE.replace("why:", "wy:")
-        .replace("requests: 8", "requests: none")
+        .replace("requests: 16", "requests: none")
         .replace("output_throughput", "outputthroughput")
         .replace("reference: good, margin: 90%", "reference: god, margin: 90%")
         .replace("engine: scripted}", "engine: scripted, count_fil: x}")
