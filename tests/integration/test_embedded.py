@@ -129,7 +129,7 @@ def test_a_server_of_somebody_else_is_measured_in_place_and_left_alone(project: 
         (measured.folder / "pytest.ini").write_text("[pytest]\n")
         outcome = measured.run(
             "suites", "-m", "throughput", "--llmperf-endpoint", address, "--llmperf-set",
-            'gates={"output_throughput": {"margin": "40%"}}', "-v", TMPDIR=str(measured.folder),
+            'gates={"output_throughput": {"margin": "40%"}}', "-v",
         )  # fmt: skip
         assert "::throughput NO BASELINE" in outcome.text, outcome.text
         assert outcome.run_files[-1]["output_throughput"] > 0
