@@ -49,6 +49,8 @@ class Behaviour:
         piece_bytes: write the stream in pieces of so many bytes, 0 for one write an event.
         crlf: end lines with CRLF.
         usage: send a usage object at the end.
+        counts: understand ``continuous_usage_stats`` and ``return_token_ids``.
+        refuses: a request field that is answered with HTTP 400.
         one_request_per_connection: close after each answer without having said so.
         replay: file with a recorded stream to send instead of words.
     """
@@ -64,6 +66,8 @@ class Behaviour:
     piece_bytes: int = 0
     crlf: bool = False
     usage: bool = True
+    counts: bool = False
+    refuses: str = ""
     one_request_per_connection: bool = False
     replay: str = ""
 
@@ -167,6 +171,8 @@ class FakeServer:
 
     async def _generate(self, number: int, request: Seen, writer: asyncio.StreamWriter) -> None:
         name, count = self.behaviour.fault_of(number)
+        if self.behaviour.refuses in request.json:
+            name, count = "status", 400
         if name == "deaf":
             await self._never.wait()
         if name == "status":
@@ -220,9 +226,14 @@ class FakeServer:
         for first in range(0, total, behaviour.tokens_per_chunk):
             if first and behaviour.gap_s:
                 await asyncio.sleep(behaviour.gap_s)
-            text = "".join(f" w{n}" for n in range(first, min(first + behaviour.tokens_per_chunk, total)))
+            numbers = range(first, min(first + behaviour.tokens_per_chunk, total))
+            text = "".join(f" w{n}" for n in numbers)
             said = {"delta": {"content": text}} if chat else {"text": text}
-            yield _event([{"index": 0, **said, "finish_reason": None}]), True
+            ids = {"token_ids": list(numbers)} if behaviour.counts and asked.get("return_token_ids") else {}
+            more = {}
+            if behaviour.counts and asked["stream_options"].get("continuous_usage_stats"):
+                more["usage"] = self._usage(asked, numbers.stop)
+            yield _event([{"index": 0, **said, **ids, "finish_reason": None}], **more), True
         ended = "length" if stop_at is None else "stop"
         yield _event([{"index": 0, **({"delta": {}} if chat else {"text": ""}), "finish_reason": ended}]), False
         if behaviour.usage:

@@ -16,6 +16,7 @@ from pytest_llmperf import registry
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
 CAUSES = ("memory", "port", "weights", "arguments", "missing", "crash", "stall", "network", "unknown")
@@ -68,6 +69,9 @@ class Engine(Protocol):
 
     def api_key_env(self, arm: Arm) -> str | None:
         """Name of the environment variable that holds the API key, or None."""
+
+    def request_fields(self, arm: Arm) -> RequestFields:
+        """The optional request fields that this server takes; those that count the tokens of a chunk, where it does."""
 
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
         """Speculation between two scrapes, or None when the engine shows no such counters.

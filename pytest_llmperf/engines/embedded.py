@@ -20,6 +20,7 @@ from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
 _NEEDED = ("xllamacpp", "gguf")
@@ -112,6 +113,10 @@ class Embedded:
     def api_key_env(self, arm: Arm) -> str | None:  # noqa: ARG002
         """The server asks for no key; it listens on 127.0.0.1 alone."""
         return None
+
+    def request_fields(self, arm: Arm) -> RequestFields:  # noqa: ARG002
+        """llama.cpp knows no field that counts the tokens of a chunk."""
+        return RequestFields()
 
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:  # noqa: ARG002
         """From llama.cpp's counters, positions included."""

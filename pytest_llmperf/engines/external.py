@@ -5,31 +5,51 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 from urllib.parse import urlsplit
 
-from pydantic import field_validator
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from pytest_llmperf.engines import speculation
 from pytest_llmperf.engines.base import EngineOptions
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
 
+class FieldOptions(BaseModel):
+    """``request_fields``: what is sent beside the fields that every server takes; as in ``model.request_fields``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    stream_options: bool = True
+    ignore_eos: bool = True
+    continuous_usage_stats: bool = False
+    return_token_ids: bool = False
+
+    @model_validator(mode="after")
+    def _part_of_stream_options(self) -> Self:
+        if self.continuous_usage_stats and not self.stream_options:
+            raise ValueError("continuous_usage_stats is a part of stream_options; send both or neither")
+        return self
+
+
 class ExternalOptions(EngineOptions):
-    """Where the server is.
+    """Where the server is, and what it takes.
 
     Attributes:
         url: base URL; a trailing ``/v1`` is cut off.
         api_key_env: NAME of the environment variable that holds the API key. The key itself belongs in no file.
+        request_fields: a gateway may refuse some that are sent by default; vLLM and SGLang take all of them.
     """
 
     VARIABLE_FIELDS: ClassVar[frozenset[str]] = frozenset({"url"})
 
     url: str
     api_key_env: str | None = None
+    request_fields: FieldOptions = FieldOptions()
 
     @field_validator("url")
     @classmethod
@@ -82,6 +102,10 @@ class External:
     def api_key_env(self, arm: Arm) -> str | None:
         """The arm's ``api_key_env``."""
         return _options(arm).api_key_env
+
+    def request_fields(self, arm: Arm) -> RequestFields:
+        """The arm's ``request_fields``."""
+        return RequestFields(**_options(arm).request_fields.model_dump())
 
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:  # noqa: ARG002
         """From vLLM's or llama.cpp's counters."""

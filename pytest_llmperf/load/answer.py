@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from pytest_llmperf.load.sse import events
+from pytest_llmperf.load.chunk import said, tokens_of
+from pytest_llmperf.load.sse import Event, events
 from pytest_llmperf.model.outcome import NEVER
+from pytest_llmperf.model.token_source import TokenSource
 
-_TEXT_FIELDS = ("reasoning_content", "reasoning", "content")
 _EXCERPT = 200
+_DONE = b"[DONE]"
+_MOST_TOKENS = 2**15 - 1
+"""Of one chunk: what the column of the records holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,29 +26,30 @@ class Answer:
     """The meaning of one stream.
 
     Attributes:
-        chunk_ends: for each chunk that carries text, the offset behind the last byte of its event.
+        chunk_ends: for each chunk that bears tokens (``load.chunk``), the offset behind the last byte of its event.
+        chunk_tokens: how many tokens each of them bears; () when the stream does not say it of all of them.
+        chunk_source: who said it.
         text: everything generated, reasoning included.
         finish_reason: why the engine stopped, None when it did not say.
         done: whether ``[DONE]`` came.
         input_tokens: ``usage.prompt_tokens``, else -1.
-        output_tokens: ``usage.completion_tokens``, else -1; never the number of chunks.
+        output_tokens: ``usage.completion_tokens``, else the number of token ids, else -1; never the number of chunks.
+        output_source: who said it.
         cached_tokens: ``usage.prompt_tokens_details.cached_tokens``, else -1.
         error: an error event or a malformed one, with its text; "" when all was well.
     """
 
     chunk_ends: tuple[int, ...] = ()
+    chunk_tokens: tuple[int, ...] = ()
+    chunk_source: TokenSource = TokenSource.NONE
     text: str = ""
     finish_reason: str | None = None
     done: bool = False
     input_tokens: int = NEVER
     output_tokens: int = NEVER
+    output_source: TokenSource = TokenSource.NONE
     cached_tokens: int = NEVER
     error: str = ""
-
-    @property
-    def ended(self) -> bool:
-        """Whether the stream came to its own end."""
-        return self.done or self.finish_reason is not None
 
     @property
     def text_sha256(self) -> str:
@@ -54,43 +60,14 @@ class Answer:
 def read_answer(stream: bytes) -> Answer:
     """Read the events of a completions or chat stream, up to its end or to the first error.
 
-    A chunk carries text when ``text``, or ``content``, ``reasoning`` or ``reasoning_content`` of its ``delta``, is not
-    empty: neither a chunk that only names the role nor one that only brings usage counts as a token. Of several usage
-    objects (SGLang sends one with each chunk) the last one counts.
+    Of several usage objects the last one counts; each one in a chunk also tells how many tokens there were so far.
     """
-    ends: list[int] = []
-    texts: list[str] = []
-    finish_reason: str | None = None
-    usage: Mapping[str, Any] = {}
-    done, error = False, ""
-    for data, end in events(stream):
-        if data.strip() == b"[DONE]":
-            done = True
-            continue
-        try:
-            chunk = orjson.loads(data)
-            if message := _error_in(chunk):
-                error = f"error event: {message}"
-            text, reason = _choices(chunk)
-        except (orjson.JSONDecodeError, AttributeError, TypeError):
-            error = f"malformed event: {_excerpt(data)}"
-        if error:
+    reading = _Reading()
+    for event in events(stream):
+        reading.take(event)
+        if reading.error:
             break
-        if text:
-            ends.append(end)
-            texts.append(text)
-        finish_reason = reason or finish_reason
-        usage = _mapping(chunk.get("usage")) or usage
-    return Answer(
-        chunk_ends=tuple(ends),
-        text="".join(texts),
-        finish_reason=finish_reason,
-        done=done,
-        input_tokens=_count(usage, "prompt_tokens"),
-        output_tokens=_count(usage, "completion_tokens"),
-        cached_tokens=_count(_mapping(usage.get("prompt_tokens_details")), "cached_tokens"),
-        error=error,
-    )
+    return reading.answer()
 
 
 def error_message(body: bytes) -> str:
@@ -101,24 +78,104 @@ def error_message(body: bytes) -> str:
         return _excerpt(body)
 
 
+class _Reading:
+    """A stream, read so far."""
+
+    __slots__ = ("_before", "_by_ids", "_counts", "_ends", "_finish_reason", "_texts", "_usage", "done", "error")
+
+    def __init__(self) -> None:
+        self.error = ""
+        self.done = False
+        self._ends: list[int] = []
+        self._counts: list[int] = []
+        self._texts: list[str] = []
+        self._finish_reason: str | None = None
+        self._usage: Mapping[str, Any] = {}
+        self._before = 0  # completion tokens before the next chunk, NEVER once that is not known
+        self._by_ids = False
+
+    def take(self, event: Event) -> None:
+        """Read one more event; a bad one sets ``error``."""
+        data, end, name = event
+        try:
+            chunk = _parsed(data)
+            if chunk is None:
+                self.done = self.done or data.strip() == _DONE
+                return
+            if message := _error_in(chunk) or (_error_in({"error": chunk}) if name == "error" else ""):
+                self.error = f"error event: {message}"
+                return
+            self._chunk(chunk, end)
+        except (ValueError, LookupError, AttributeError, TypeError):
+            if name == "error":
+                self.error = f"error event: {_excerpt(data)}"
+            elif not name:  # what comes under a name of its own need not be JSON
+                self.error = f"malformed event: {_excerpt(data)}"
+
+    def _chunk(self, chunk: Mapping[str, Any], end: int) -> None:
+        usage = chunk.get("usage")
+        total = NEVER
+        if usage and isinstance(usage, dict):
+            self._usage = usage
+            total = _count(usage, "completion_tokens")
+        choices = chunk.get("choices")
+        if not choices:
+            return
+        choice = choices[0]  # there is one, as ``n`` is never asked for
+        text, bears = said(choice)
+        if reason := choice.get("finish_reason"):
+            self._finish_reason = reason
+        count, by_ids = tokens_of(choice, total, self._before)
+        if count > 0 or text or (bears and count == NEVER):
+            self._ends.append(end)
+            self._counts.append(count)
+            self._texts.append(text)
+            self._before = total
+            self._by_ids |= by_ids
+
+    def answer(self) -> Answer:
+        """What has been read, as a whole."""
+        output, source = _count(self._usage, "completion_tokens"), TokenSource.USAGE
+        counted = sum(self._counts) if self._counts and min(self._counts) > 0 else NEVER
+        if output == NEVER or (output == 0 and self._ends):  # a gateway that knows nothing says 0
+            output, source = (counted, TokenSource.TOKEN_IDS) if self._by_ids else (NEVER, TokenSource.NONE)
+        known = counted == output != NEVER and max(self._counts) <= _MOST_TOKENS
+        return Answer(
+            chunk_ends=tuple(self._ends),
+            chunk_tokens=tuple(self._counts) if known else (),
+            chunk_source=(TokenSource.TOKEN_IDS if self._by_ids else TokenSource.USAGE) if known else TokenSource.NONE,
+            text="".join(self._texts),
+            finish_reason=self._finish_reason,
+            done=self.done,
+            input_tokens=_count(self._usage, "prompt_tokens"),
+            output_tokens=output,
+            output_source=source if output != NEVER else TokenSource.NONE,
+            cached_tokens=_count(_mapping(self._usage.get("prompt_tokens_details")), "cached_tokens"),
+            error=self.error,
+        )
+
+
+def _parsed(data: bytes) -> Any:
+    """The JSON of an event; None for ``[DONE]`` and for an empty one, which keeps a connection alive.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        rest = data.strip()
+        # Python's parser takes what is legal and orjson refuses: half a surrogate pair, in its escaped form.
+        return None if rest in (b"", _DONE) else json.loads(rest)
+
+
 def _error_in(chunk: Mapping[str, Any]) -> str:
-    """The message of ``{"error": {"message": ...}}`` or of vLLM's older ``{"object": "error", "message": ...}``."""
+    """The message of ``{"error": {"message": ...}}`` or of SGLang's ``{"object": "error", "message": ...}``."""
     error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
     if error is None:
         return ""
     message = error.get("message") if isinstance(error, dict) else error
     return str(message or orjson.dumps(error).decode())
-
-
-def _choices(chunk: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Text and finish reason of a chunk's choices; there is one, as ``n`` is never asked for."""
-    text, reason = "", None
-    for choice in chunk.get("choices") or ():
-        text += choice.get("text") or ""
-        if delta := choice.get("delta"):
-            text += "".join([delta.get(name) or "" for name in _TEXT_FIELDS])
-        reason = choice.get("finish_reason") or reason
-    return text, reason
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
@@ -127,7 +184,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _count(usage: Mapping[str, Any], key: str) -> int:
     value = usage.get(key)
-    return value if isinstance(value, int) else NEVER
+    return value if type(value) is int and value >= 0 else NEVER
 
 
 def _excerpt(data: bytes) -> str:

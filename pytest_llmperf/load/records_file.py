@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from itertools import chain, repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pytest_llmperf.load.row import Row
-from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.records import NEVER, Records, TokenSource
 
 _TEXTS = ("reason", "text_sha256")
+_OF_CHUNKS = ("chunk_ns", "chunk_tokens", "chunk_start")
 
 
 def records_of(rows: Iterable[Row]) -> Records:
     """The rows as columns, in the order of the plan."""
     ordered = sorted(rows, key=lambda row: row.index)
     lengths = [len(row.chunk_ns) for row in ordered]
-    chunks = [stamp for row in ordered for stamp in row.chunk_ns]
+    chunks = sum(lengths)
+    tokens = chain.from_iterable(row.chunk_tokens or repeat(NEVER, len(row.chunk_ns)) for row in ordered)
     columns = {
         name: np.array([getattr(row, name) for row in ordered], dtype=np.int64)
         for name in (field.name for field in fields(Records))
-        if name not in (*_TEXTS, "chunk_ns", "chunk_start")
+        if name not in (*_TEXTS, *_OF_CHUNKS)
     }
     return Records(
         **columns,
         reason=tuple(row.reason for row in ordered),
         text_sha256=tuple(row.text_sha256 for row in ordered),
-        chunk_ns=np.array(chunks, dtype=np.int64),
+        chunk_ns=np.fromiter(chain.from_iterable(row.chunk_ns for row in ordered), dtype=np.int64, count=chunks),
+        chunk_tokens=np.fromiter(tokens, dtype=np.int16, count=chunks),
         chunk_start=np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64),
     )
 
@@ -45,14 +51,28 @@ def write_records(records: Records, file: Path) -> None:
 def read_records(path: Path) -> Records:
     """The records that a drive saved (``records.npz`` of its folder).
 
+    A file without tokens of chunks, from an older version, has them unknown; tokens of requests were from usage then.
+
     Raises:
         OSError: there is no such file, or it cannot be read.
         ValueError: it is no file of records.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:
-            columns = {field.name: stored[field.name] for field in fields(Records)}
+            columns = dict(stored)
+            columns = {**_unknown(columns), **columns}
+            columns = {field.name: columns[field.name] for field in fields(Records)}
     except KeyError as error:
         raise ValueError(f"{path}: no column {error}: this is no file of records") from None
     reason, text_sha256 = (tuple(str(value) for value in columns.pop(name)) for name in _TEXTS)
     return Records(**columns, reason=reason, text_sha256=text_sha256)
+
+
+def _unknown(stored: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """The columns that older files do not have."""
+    counted = stored["output_tokens"] != NEVER
+    return {
+        "token_source": np.where(counted, TokenSource.USAGE, TokenSource.NONE).astype(np.int64),
+        "chunk_source": np.full(len(counted), TokenSource.NONE, dtype=np.int64),
+        "chunk_tokens": np.full(len(stored["chunk_ns"]), NEVER, dtype=np.int16),
+    }

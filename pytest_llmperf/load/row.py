@@ -11,13 +11,19 @@ from pytest_llmperf.load.exchange import Exchange
 from pytest_llmperf.load.http1 import HttpError, extract_body
 from pytest_llmperf.load.job import JobRequest
 from pytest_llmperf.model.outcome import NEVER, Outcome
+from pytest_llmperf.model.token_source import TokenSource
 
 _OK = 200
+_BROKEN_OFF = {"abort", "error", "cancelled", "timeout"}
+"""Finish reasons by which an engine says that it gave up."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Row:
-    """One request; the fields are those of ``model.records.Records``, ``chunk_ns`` of this request alone."""
+    """One request; the fields are those of ``model.records.Records``, for this request alone.
+
+    ``chunk_tokens`` is () where they are unknown.
+    """
 
     index: int
     planned_input_tokens: int
@@ -34,7 +40,10 @@ class Row:
     outcome: int = Outcome.FAILED
     reason: str = ""
     text_sha256: str = ""
+    token_source: int = TokenSource.NONE
+    chunk_source: int = TokenSource.NONE
     chunk_ns: Sequence[int] = ()
+    chunk_tokens: Sequence[int] = ()
 
 
 def unsent_row(request: JobRequest, reason: str) -> Row:
@@ -87,27 +96,48 @@ def read_row(request: JobRequest, exchange: Exchange, *, exact_output: bool) -> 
 
 
 def answer_fault(answer: Answer, *, asked: int, exact_output: bool) -> str:
-    """Why an HTTP 200 answer is a failure, "" when it is not."""
+    """Why an HTTP 200 answer is a failure, "" when it is not.
+
+    A missing ``[DONE]`` is none where the finish reason came. A missing finish reason is one, unless the count shows
+    that all that was asked for has come.
+    """
     if answer.error:
         return answer.error
-    if not answer.ended:
+    if answer.finish_reason is None and not answer.done:
         return f"closed mid-stream after {len(answer.chunk_ends)} chunks: no finish_reason, no [DONE]"
     if not answer.chunk_ends:
         return "HTTP 200 without a single token"
-    if exact_output and answer.output_tokens not in (asked, NEVER):
+    return _broken_off(answer, asked) or (_wrong_length(answer, asked) if exact_output else "")
+
+
+def _broken_off(answer: Answer, asked: int) -> str:
+    chunks = len(answer.chunk_ends)
+    if answer.finish_reason in _BROKEN_OFF:
+        return f"the engine broke off after {chunks} chunks: finish_reason {answer.finish_reason!r}"
+    if answer.finish_reason is None and answer.output_tokens != asked:
+        return f"[DONE] after {chunks} chunks without a finish_reason: nothing says that the answer is whole"
+    return ""
+
+
+def _wrong_length(answer: Answer, asked: int) -> str:
+    if answer.output_tokens not in (asked, NEVER):
         return f"asked {asked} output tokens, got {answer.output_tokens}"
-    if exact_output and answer.output_tokens == NEVER and answer.finish_reason not in ("length", None):
+    if answer.output_tokens == NEVER and answer.finish_reason != "length":
         return f"asked {asked} output tokens, ended by {answer.finish_reason!r} and reported no usage"
     return ""
 
 
 def _fill(row: Row, answer: Answer, exchange: Exchange, marks: Sequence[int]) -> None:
-    arrivals = [exchange.stamps[bisect_left(marks, end)] for end in answer.chunk_ends]
+    stamps = exchange.stamps
+    arrivals = [stamps[bisect_left(marks, end)] for end in answer.chunk_ends]
     if arrivals:
         row.first_token_ns, row.last_token_ns = arrivals[0], arrivals[-1]
     row.chunk_ns = arrivals
+    row.chunk_tokens = answer.chunk_tokens
+    row.chunk_source = answer.chunk_source
     row.input_tokens = answer.input_tokens
     row.output_tokens = answer.output_tokens
+    row.token_source = answer.output_source
     row.cached_tokens = answer.cached_tokens
     row.text_sha256 = answer.text_sha256
 

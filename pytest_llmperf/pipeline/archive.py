@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_llmperf.model.case import Case, workload_digest
+from pytest_llmperf.model.records import Int64, TokenSource
 from pytest_llmperf.model.run import Role, Run
 
 
@@ -67,6 +68,10 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "asked": {"workload": asdict(case.workload), "load": asdict(case.load)},
             "window_ns": list(run.window_ns),
             "client": asdict(run.client),
+            "token_source": {
+                "output": _sources(records.token_source[ok]),
+                "chunks": _sources(records.chunk_source[ok]),
+            },
             "acceptance": None if run.acceptance is None else asdict(run.acceptance),
             "environment": dict(run.environment),
             "findings": [{**asdict(finding), "metrics": _names(finding.metrics)} for finding in run.findings],
@@ -77,6 +82,11 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
 def _known_sum(column: Any) -> int | None:
     """The sum of a count column; None, not a wrong number, when one of the counts is unknown."""
     return int(column.sum()) if (column >= 0).all() else None
+
+
+def _sources(column: Int64) -> dict[str, int]:
+    """How many successful requests have their counts from where."""
+    return {source.name.lower(): count for source in TokenSource if (count := int((column == source).sum()))}
 
 
 def _names(metrics: frozenset[str] | None) -> list[str] | None:

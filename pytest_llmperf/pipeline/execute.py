@@ -66,13 +66,14 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         SanityError: requests failed or answers are wrong.
     """
     case = task.case
-    plan = workload.plan(case.workload, case.load, seed=task.seed, model_id=server.endpoint.model)
+    endpoint = server.endpoint
+    plan = workload.plan(case.workload, case.load, seed=task.seed, model_id=endpoint.model, fields=endpoint.fields)
     started = clock.utc_now()
     log_start = server.log_size()
     before = server.counters()
     capture = load.drive(
         plan,
-        server.endpoint,
+        endpoint,
         task.folder,
         stall_timeout_s=case.suite.stall_timeout_s,
         request_timeout_s=case.suite.request_timeout_s,
@@ -96,7 +97,11 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         records=capture.records,
         client=capture.client,
         acceptance=acceptance,
-        environment={**task.environment, "acceptance": _kind(acceptance)},
+        environment={
+            **task.environment,
+            "acceptance": _kind(acceptance),
+            "request_fields": str(endpoint.fields),
+        },
         folder=task.folder,
     )
     values = metrics.compute(run.records, run.window_ns, acceptance)

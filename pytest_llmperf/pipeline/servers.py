@@ -181,7 +181,9 @@ def start(
         undo.pop_all()
     return Server(
         arm=arm,
-        endpoint=Endpoint(url=url, model=arm.model.id, api_key_env=engine.api_key_env(arm)),
+        endpoint=Endpoint(
+            url=url, model=arm.model.id, api_key_env=engine.api_key_env(arm), fields=engine.request_fields(arm)
+        ),
         process=process,
         folder=folder,
         session=session,

@@ -11,17 +11,22 @@ import orjson
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.plan import Plan, PlannedRequest
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Load, Workload
 from pytest_llmperf.workload.arrivals import poisson_arrivals_ns
 from pytest_llmperf.workload.prompts import distinct_prompts
 
+USUAL_FIELDS = RequestFields()
 
-def plan(workload: Workload, load: Load, *, seed: int, model_id: str) -> Plan:
+
+def plan(workload: Workload, load: Load, *, seed: int, model_id: str, fields: RequestFields = USUAL_FIELDS) -> Plan:
     """The requests of one run; the same arguments give the same bytes, in every process and version of Python.
 
     The seed is mixed with the definition of workload and load, so that two cases on one server never share prompts.
     A word is one token, and a BOS that the engine puts before them is not counted; behind a chat template only the
     engine can tell, so ``input_tokens`` is None there.
+
+    ``fields`` says which optional fields the server takes; they are no part of what is asked, and of no digest of it.
 
     Raises:
         UsageError: there are not enough different prompts of this length, or the load's value makes no sense.
@@ -35,7 +40,7 @@ def plan(workload: Workload, load: Load, *, seed: int, model_id: str) -> Plan:
         api=workload.api,
         requests=tuple(
             PlannedRequest(
-                body=orjson.dumps(_body(workload, prompt, model_id)),
+                body=orjson.dumps(_body(workload, prompt, model_id, fields)),
                 at_ns=at_ns,
                 input_tokens=workload.input_tokens if workload.api == "completions" else None,
                 output_tokens=workload.output_tokens,
@@ -58,7 +63,7 @@ def _send_times_ns(load: Load, count: int, rng: Random) -> Sequence[int | None]:
     return [None] * count
 
 
-def _body(workload: Workload, prompt: str, model_id: str) -> dict[str, Any]:
+def _body(workload: Workload, prompt: str, model_id: str, fields: RequestFields) -> dict[str, Any]:
     asked: dict[str, Any] = (
         {"prompt": prompt} if workload.api == "completions" else {"messages": [{"role": "user", "content": prompt}]}
     )
@@ -68,7 +73,19 @@ def _body(workload: Workload, prompt: str, model_id: str) -> dict[str, Any]:
         "max_tokens": workload.output_tokens,
         "temperature": workload.temperature,
         "stream": True,
-        "stream_options": {"include_usage": True},
     }
-    # Not OpenAI's, but understood by vLLM, SGLang, TensorRT-LLM and llama.cpp alike.
-    return body | {"ignore_eos": True} if workload.output == "exact" else body
+    return body | _optional(fields, exact=workload.output == "exact")
+
+
+def _optional(fields: RequestFields, *, exact: bool) -> dict[str, Any]:
+    """The fields that not every server takes; by default those that vLLM, SGLang, TensorRT-LLM and llama.cpp do."""
+    asked: dict[str, Any] = {}
+    if fields.stream_options:
+        asked["stream_options"] = {"include_usage": True}
+        if fields.continuous_usage_stats:
+            asked["stream_options"]["continuous_usage_stats"] = True
+    if fields.ignore_eos and exact:
+        asked["ignore_eos"] = True
+    if fields.return_token_ids:
+        asked["return_token_ids"] = True
+    return asked

@@ -11,6 +11,7 @@ from pytest_llmperf.engines.base import EngineOptions
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
 FAKE_SERVER = Path(__file__).parents[1] / "fake_server.py"
@@ -57,6 +58,9 @@ class Scripted:
 
     def api_key_env(self, arm: Arm) -> str | None:
         return None
+
+    def request_fields(self, arm: Arm) -> RequestFields:
+        return RequestFields()
 
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
         return None

@@ -5,6 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from pytest_llmperf.engines.external import External, ExternalOptions
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm, Model
 
 ARM = Arm(name="theirs", engine="external", model=Model(id="m"), options={"url": "http://10.0.0.1:8000/v1/"})
@@ -35,3 +36,23 @@ def test_a_key_is_named_and_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert External().unavailable(arm) is None
     assert External().api_key_env(arm) == "THEIR_KEY"
     assert "sk-123" not in repr((arm, External().identity(arm)))
+
+
+def test_fields_are_the_usual_ones_unless_told_otherwise() -> None:
+    told = replace(ARM, options={**ARM.options, "request_fields": {"ignore_eos": False, "return_token_ids": True}})
+    assert External().request_fields(ARM) == RequestFields()
+    assert str(External().request_fields(ARM)) == "stream_options, ignore_eos"
+    assert str(External().request_fields(told)) == "stream_options, return_token_ids"
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"ignore_eos": "no"}, "valid boolean"),
+        ({"ignore_oes": False}, "Extra inputs"),
+        ({"stream_options": False, "continuous_usage_stats": True}, "is a part of stream_options"),
+    ],
+)
+def test_fields_that_make_no_sense_are_refused(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        ExternalOptions.model_validate({"url": "http://host", "request_fields": fields})

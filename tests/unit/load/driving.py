@@ -8,17 +8,19 @@ from typing import Any
 
 from pytest_llmperf import load
 from pytest_llmperf.model.endpoint import Endpoint
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Load, Workload
 from pytest_llmperf.workload import plan
+from pytest_llmperf.workload.planner import USUAL_FIELDS
 from tests.fake_server import FakeServer
 
 TOKENS = 8
 CLOSED = Load(kind="concurrency", value=2)
 
 
-def planned(requests: int = 6, how: Load = CLOSED, **fields: Any) -> Any:
+def planned(requests: int = 6, how: Load = CLOSED, taken: RequestFields = USUAL_FIELDS, **fields: Any) -> Any:
     workload = Workload(name="w", kind="words", requests=requests, input_tokens=8, output_tokens=TOKENS, **fields)
-    return plan(workload, how, seed=1, model_id="fake")
+    return plan(workload, how, seed=1, model_id="fake", fields=taken)
 
 
 def drive(

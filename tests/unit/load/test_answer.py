@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_llmperf.load.answer import error_message, read_answer
+from pytest_llmperf.model.token_source import TokenSource
 
 STREAMS = Path(__file__).parents[2] / "data" / "streams"
 
@@ -33,8 +34,8 @@ def delta(**fields: Any) -> dict[str, Any]:
         ("xllamacpp-2026.10_completions", 64, 64, 186, 0, True),
         ("xllamacpp-2026.10_chat", 16, 16, 203, 0, True),
         ("transformers_chat", 64, 64, 81, -1, False),
-        ("sglang-0.5.16_completions", 5, 6, 2, -1, True),
-        ("sglang-0.5.16_mtp_completions", 2, 6, 2, -1, True),
+        ("sglang-0.5.16_completions", 6, 6, 2, -1, True),
+        ("sglang-0.5.16_mtp_completions", 4, 6, 2, -1, True),
     ],
 )
 def test_recorded_streams(name: str, chunks: int, tokens: int, prompt: int, cached: int, done: bool) -> None:
@@ -42,7 +43,8 @@ def test_recorded_streams(name: str, chunks: int, tokens: int, prompt: int, cach
     assert (len(answer.chunk_ends), answer.output_tokens, answer.input_tokens, answer.cached_tokens) == (
         chunks, tokens, prompt, cached,
     )  # fmt: skip
-    assert (answer.finish_reason, answer.done, answer.ended, answer.error) == ("length", done, True, "")
+    assert (answer.finish_reason, answer.done, answer.error) == ("length", done, "")
+    assert answer.output_source is TokenSource.USAGE
 
 
 def test_recorded_error_inside_http_200() -> None:
@@ -62,19 +64,69 @@ def test_recorded_error_inside_http_200() -> None:
         (delta(reasoning_content="a"), True),
         (delta(), False),
         (text("a"), True),
-        (text(""), False),
+        (text(""), True),  # a special token
+        ({"choices": [{"text": "", "finish_reason": "length"}]}, False),
+        ({"choices": [{"text": "", "finish_reason": "stop", "token_ids": [2]}]}, True),
+        ({"choices": [{"text": "", "finish_reason": "stop"}], "usage": {"completion_tokens": 1}}, True),
+        ({"choices": [{"text": "", "finish_reason": None}], "usage": {"completion_tokens": 0}}, False),
+        (delta(content=""), True),  # a special token
+        ({"choices": [{"delta": {"content": ""}, "finish_reason": "stop"}]}, False),
+        (delta(content=None), False),
+        (delta(tool_calls=[{"index": 0, "id": "call-1", "function": {"name": "now", "arguments": ""}}]), True),
+        (delta(tool_calls=[{"index": 0, "function": {"arguments": "{}"}}]), True),
+        (delta(tool_calls=[]), False),
+        (delta(function_call={"name": "now"}), True),
         ({"choices": [], "usage": {"completion_tokens": 1}}, False),
         ({"choices": None}, False),
         ({}, False),
     ],
 )
-def test_which_chunk_carries_text(chunk: dict[str, Any], counts: bool) -> None:
+def test_which_chunk_bears_tokens(chunk: dict[str, Any], counts: bool) -> None:
     assert len(read_answer(stream(chunk)).chunk_ends) == counts
 
 
 def test_a_chunk_ends_with_its_own_event() -> None:
     first, second = stream(text("a"), done=False), stream(text("b"), done=False)
     assert read_answer(first + b": ping\n\n" + second).chunk_ends == (len(first), len(first) + 8 + len(second))
+
+
+def test_what_comes_under_another_name_than_a_chunk_is_no_mistake() -> None:
+    named = b"event: ping\ndata: 12:30\n\n" + b'event: message\ndata: {"choices": [{"text": "a"}]}\n\n' + b"data: \n\n"
+    answer = read_answer(named + stream(text("b")))
+    assert (answer.text, answer.error, answer.done) == ("ab", "", True)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (b'error: {"code":500,"message":"slot gone","type":"server_error"}', "slot gone"),
+        (b'error: {"error":{"message":"slot gone"}}', "slot gone"),
+        (b"event: error\ndata: out of memory", "out of memory"),
+        (b'event: error\ndata: {"message": "out of memory"}', "out of memory"),
+    ],
+)
+def test_an_error_by_name(event: bytes, message: str) -> None:
+    answer = read_answer(stream(text("a"), done=False) + event + b"\n\n" + stream(text("b")))
+    assert (answer.error, answer.text) == (f"error event: {message}", "a")
+
+
+def test_half_of_a_surrogate_pair_is_text() -> None:
+    halves = b'data: {"choices": [{"text": "\\ud83d"}]}\n\ndata: {"choices": [{"text": "\\ude00"}]}\n\n'
+    answer = read_answer(halves)
+    assert (len(answer.chunk_ends), answer.error) == (2, "")
+    assert answer.text_sha256
+
+
+def test_reasoning_under_two_names_is_said_once() -> None:
+    assert read_answer(stream(delta(reasoning="a", reasoning_content="a", content="b"))).text == "ab"
+
+
+def test_a_tool_call_is_text() -> None:
+    calls = [{"index": 0, "id": f"call-{n}", "function": {"name": "now", "arguments": '{"zone"'}} for n in (1, 2)]
+    assert read_answer(stream(delta(tool_calls=calls[:1]))).text_sha256 == (
+        read_answer(stream(delta(tool_calls=calls[1:]))).text_sha256
+    )
+    assert read_answer(stream(delta(tool_calls=calls[:1]))).text == 'now{"zone"'
 
 
 def test_the_last_usage_counts_and_none_is_unknown() -> None:
@@ -107,7 +159,17 @@ def test_an_error_event_ends_the_reading(data: dict[str, Any], message: str) -> 
 
 
 @pytest.mark.parametrize(
-    "data", [b"{broken", b"[1]", b"1", b"\xff", b'{"choices": 1}', b'{"choices": [1]}', b'{"choices": [{"text": 1}]}']
+    "data",
+    [
+        b"{broken",
+        b"[1]",
+        b"1",
+        b"\xff",
+        b'{"choices": 1}',
+        b'{"choices": [1]}',
+        b'{"choices": [{"text": 1}]}',
+        b'{"choices": {"a": 1}}',
+    ],
 )
 def test_an_event_that_no_completion_has_is_an_error(data: bytes) -> None:
     answer = read_answer(stream(text("a"), done=False) + b"data: " + data + b"\n\n")

@@ -12,7 +12,8 @@ import pytest
 
 from pytest_llmperf import load
 from pytest_llmperf.errors import UsageError
-from pytest_llmperf.model.records import NEVER
+from pytest_llmperf.model.records import NEVER, TokenSource
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Load
 from tests.fake_server import Behaviour, FakeServer
 from tests.unit.load.driving import TOKENS, drive, planned
@@ -164,3 +165,30 @@ def test_a_first_token_that_takes_long_is_measured(tmp_path: Path) -> None:
     with FakeServer(Behaviour(first_token_s=1.0)) as server:
         capture = drive(server, tmp_path, planned(2), stall_timeout_s=3)
     assert (capture.end, capture.records.reason) == ("complete", ("", ""))
+
+
+@pytest.mark.parametrize(
+    ("fields", "source"),
+    [
+        (RequestFields(), TokenSource.NONE),
+        (RequestFields(continuous_usage_stats=True), TokenSource.USAGE),
+        (RequestFields(return_token_ids=True), TokenSource.TOKEN_IDS),
+    ],
+)
+def test_tokens_of_chunks_are_known_where_they_were_asked_for(
+    fields: RequestFields, source: TokenSource, tmp_path: Path
+) -> None:
+    with FakeServer(Behaviour(tokens_per_chunk=3, counts=True)) as server:
+        records = drive(server, tmp_path, planned(2, taken=fields)).records
+    assert records.ok.all()
+    assert records.chunk_source.tolist() == [source] * 2
+    assert records.chunk_tokens.tolist() == ([3, 3, 2] * 2 if source else [-1] * 6)
+
+
+def test_a_gateway_that_refuses_a_field_is_fine_without_it(tmp_path: Path) -> None:
+    with FakeServer(Behaviour(refuses="ignore_eos")) as server:
+        refused = drive(server, tmp_path / "usual").records
+        taken = drive(server, tmp_path / "without", planned(taken=RequestFields(ignore_eos=False))).records
+    assert set(refused.reason) == {"HTTP 400: fake trouble 400"}
+    assert b"fake trouble" in (tmp_path / "usual" / "failed" / "request-0.http").read_bytes()
+    assert taken.ok.all()

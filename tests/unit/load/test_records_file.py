@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from pytest_llmperf.load import read_records
 from pytest_llmperf.load.records_file import records_of, write_records
 from pytest_llmperf.load.row import Row
-from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.records import Records, TokenSource
 
 ROWS = [
     Row(index=1, planned_input_tokens=-1, asked_tokens=4, reason="käputt", outcome=1),
@@ -36,6 +36,26 @@ def test_what_is_written_is_read_back(rows: list[Row], tmp_path: Path) -> None:
         np.testing.assert_array_equal(getattr(again, field.name), getattr(records, field.name), strict=True)
     assert isinstance(again.reason, tuple)
     assert [file.name for file in tmp_path.iterdir()] == ["records.npz"]
+
+
+def test_tokens_of_chunks_are_columns_and_unknown_where_a_row_has_none() -> None:
+    counted = Row(index=3, planned_input_tokens=1, asked_tokens=5, outcome=0, chunk_ns=[40, 50], chunk_tokens=[2, 3])
+    records = records_of([*ROWS, counted])
+    assert records.chunk_tokens.dtype == np.int16
+    assert records.chunk_tokens.tolist() == [-1, -1, -1, 2, 3]
+
+
+def test_a_file_of_an_older_version_has_unknown_tokens_of_chunks(tmp_path: Path) -> None:
+    rows = [replace(ROWS[1], output_tokens=2, token_source=TokenSource.USAGE), ROWS[0]]
+    write_records(records_of(rows), tmp_path / "now.npz")
+    with np.load(tmp_path / "now.npz") as now:
+        older = {name: now[name] for name in now if name not in {"token_source", "chunk_source", "chunk_tokens"}}
+    np.savez(tmp_path / "older.npz", allow_pickle=False, **older)
+    records = read_records(tmp_path / "older.npz")
+    assert records.chunk_tokens.tolist() == [-1, -1]
+    assert records.chunk_tokens.dtype == np.int16
+    assert records.token_source.tolist() == [TokenSource.USAGE, TokenSource.NONE]
+    assert records.chunk_source.tolist() == [TokenSource.NONE] * 2
 
 
 def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:

@@ -114,10 +114,27 @@ def test_an_unsent_request_has_no_times() -> None:
     ("answer", "exact", "fault"),
     [
         (Answer(chunk_ends=(1,), done=True, output_tokens=16), True, ""),
-        (Answer(chunk_ends=(1,), done=True, output_tokens=9), True, "asked 16 output tokens, got 9"),
-        (Answer(chunk_ends=(1,), done=True, output_tokens=17), True, "asked 16 output tokens, got 17"),
-        (Answer(chunk_ends=(1,), done=True, output_tokens=9), False, ""),
+        (Answer(chunk_ends=(1,), finish_reason="length", output_tokens=9), True, "asked 16 output tokens, got 9"),
+        (Answer(chunk_ends=(1,), finish_reason="length", output_tokens=17), True, "asked 16 output tokens, got 17"),
+        (Answer(chunk_ends=(1,), finish_reason="stop", output_tokens=9), False, ""),
+        (Answer(chunk_ends=(1,), finish_reason="stop"), False, ""),
         (Answer(chunk_ends=(1,), finish_reason="length"), True, ""),
+        (Answer(chunk_ends=(1,), finish_reason="tool_calls", output_tokens=16), True, ""),
+        (
+            Answer(chunk_ends=(1,), done=True, output_tokens=9),
+            False,
+            "[DONE] after 1 chunks without a finish_reason: nothing says that the answer is whole",
+        ),
+        (
+            Answer(chunk_ends=(1,), done=True),
+            True,
+            "[DONE] after 1 chunks without a finish_reason: nothing says that the answer is whole",
+        ),
+        (
+            Answer(chunk_ends=(1, 2), done=True, finish_reason="abort", output_tokens=9),
+            False,
+            "the engine broke off after 2 chunks: finish_reason 'abort'",
+        ),
         (
             Answer(chunk_ends=(1,), finish_reason="stop"),
             True,

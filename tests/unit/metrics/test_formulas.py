@@ -1,49 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 from pytest_llmperf import metrics
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.records import NEVER, Outcome, Records
 from pytest_llmperf.model.run import Acceptance
-
-MS = 1_000_000
-WINDOW = (0, 2_000 * MS)
-
-
-def request(chunks_ms: list[float], *, sent_ms: float = 0, tokens: int | None = None, **fields: Any) -> dict[str, Any]:
-    """One request by the times of its chunks; as many tokens as chunks unless said otherwise."""
-    return {
-        "chunks": [round(time * MS) for time in chunks_ms],
-        "sent_ns": round(sent_ms * MS),
-        "output_tokens": len(chunks_ms) if tokens is None else tokens,
-        "input_tokens": 10,
-        "outcome": Outcome.OK,
-        **fields,
-    }
-
-
-def records(*requests: dict[str, Any]) -> Records:
-    n = len(requests)
-    column = {name: np.array([r[name] for r in requests], dtype=np.int64) for name in (
-        "sent_ns", "output_tokens", "input_tokens", "outcome",
-    )}  # fmt: skip
-    chunks = [r["chunks"] for r in requests]
-    never = np.full(n, NEVER, dtype=np.int64)
-    return Records(
-        **column,
-        scheduled_ns=never, planned_input_tokens=never, cached_tokens=never, asked_tokens=never, status=never,
-        first_token_ns=np.array([c[0] if c else NEVER for c in chunks], dtype=np.int64),
-        last_token_ns=np.array([c[-1] if c else NEVER for c in chunks], dtype=np.int64),
-        done_ns=np.array([c[-1] + MS if c else NEVER for c in chunks], dtype=np.int64),
-        reason=("",) * n, text_sha256=("",) * n,
-        chunk_ns=np.array([t for c in chunks for t in c], dtype=np.int64),
-        chunk_start=np.cumsum([0, *map(len, chunks)], dtype=np.int64),
-    )  # fmt: skip
-
+from tests.unit.metrics.examples import WINDOW, records, request
 
 TWO = records(request([100, 110, 130], sent_ms=50), request([300, 340], sent_ms=200))
 

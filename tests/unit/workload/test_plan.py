@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.plan import Plan
+from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Load, Workload
 from pytest_llmperf.workload import plan
 from pytest_llmperf.workload.arrivals import poisson_arrivals_ns
@@ -20,6 +21,7 @@ from pytest_llmperf.workload.words import WORDS
 
 WORKLOAD = Workload(name="w", kind="words", requests=32, input_tokens=64, output_tokens=128)
 CLOSED = Load(kind="concurrency", value=4)
+MADE = plan(WORKLOAD, CLOSED, seed=1, model_id="tiny")
 
 
 def bodies(made: Plan) -> list[dict[str, object]]:
@@ -45,6 +47,26 @@ def test_a_completions_body() -> None:
     }
     assert len(str(prompt).split()) == made.requests[0].input_tokens == 64
     assert made.requests[0].output_tokens == 128
+
+
+@pytest.mark.parametrize(
+    ("fields", "added", "missing"),
+    [
+        (RequestFields(stream_options=False), {}, {"stream_options"}),
+        (RequestFields(ignore_eos=False), {}, {"ignore_eos"}),
+        (
+            RequestFields(continuous_usage_stats=True),
+            {"stream_options": {"include_usage": True, "continuous_usage_stats": True}},
+            set(),
+        ),
+        (RequestFields(return_token_ids=True), {"return_token_ids": True}, set()),
+    ],
+)
+def test_a_field_that_not_every_server_takes_is_sent_as_told(
+    fields: RequestFields, added: dict[str, object], missing: set[str]
+) -> None:
+    (usual, *_), (told, *_) = bodies(MADE), bodies(plan(WORKLOAD, CLOSED, seed=1, model_id="tiny", fields=fields))
+    assert told == {key: value for key, value in {**usual, **added}.items() if key not in missing}
 
 
 def test_a_chat_body_has_a_message_and_an_input_length_that_only_the_engine_knows() -> None:
