@@ -49,6 +49,8 @@ class Shelf:
 
     def records(self, case: Case, gate: Gate) -> bool:
         """Whether this session writes the baseline of one gate instead of judging by it."""
+        if self.accept == "all":
+            return True  # without a look at the old one, which may be broken
         return baseline.may_write(self.accept, self.store.read(self._slug(case, gate), case.suite.name, case.id))
 
     def _slug(self, case: Case, gate: Gate) -> str:
@@ -132,11 +134,11 @@ def _stored(
 ) -> tuple[dict[str, Verdict], Mapping[str, str]]:
     try:
         recorded = [gate for gate in gates if shelf.records(case, gate)]
-        baselines = shelf.read(case)
+        judged = [gate for gate in gates if gate not in recorded]
+        baselines = shelf.read(case) if judged else []
         verdicts = _record(case, work, recorded, shelf, prepared, clock) if recorded else {}
     except BaselineError as error:
         return {verdict.metric: verdict for verdict in judge.refuse(gates, str(error))}, {}
-    judged = [gate for gate in gates if gate not in recorded]
     if not judged:
         return verdicts, {}
     for look in judge.LOOKS:

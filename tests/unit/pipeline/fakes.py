@@ -89,7 +89,8 @@ def no_records() -> Records:
     return Records(
         scheduled_ns=none, sent_ns=none, first_token_ns=none, last_token_ns=none, done_ns=none, input_tokens=none,
         planned_input_tokens=none, output_tokens=none, cached_tokens=none, asked_tokens=none, status=none,
-        outcome=none, reason=(), text_sha256=(), chunk_ns=none, chunk_start=start,
+        outcome=none, reason=(), text_sha256=(), chunk_ns=none, chunk_start=start, token_source=none, chunk_source=none,
+        chunk_tokens=np.empty(0, dtype=np.int16),
     )  # fmt: skip
 
 

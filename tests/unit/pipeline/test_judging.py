@@ -206,3 +206,11 @@ def test_a_broken_baseline_file_costs_no_run(tmp_path: Path) -> None:
     assert verdict.word is Word.NO_BASELINE
     assert f"{path.name}:" in verdict.cause
     assert bench.tasks == []
+
+
+def test_a_broken_baseline_file_can_be_replaced(tmp_path: Path) -> None:
+    stored(tmp_path, 100, accept="missing").judge()
+    (path,) = (tmp_path / "baselines").rglob("*.yaml")
+    path.write_text("kind: [")
+    assert stored(tmp_path, 100, accept="all").verdicts()[THROUGHPUT].word is Word.SKIPPED
+    assert stored(tmp_path, 100).verdicts()[THROUGHPUT].word is Word.PASSED
