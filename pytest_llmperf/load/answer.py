@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -17,6 +17,8 @@ from pytest_llmperf.model.token_source import TokenSource
 
 _EXCERPT = 200
 _DONE = b"[DONE]"
+_MOST_COUNTED = 2**53
+"""No count of tokens; beyond it JSON numbers are no longer exact."""
 _MOST_TOKENS = 2**15 - 1
 """Of one chunk: what the column of the records holds."""
 
@@ -36,7 +38,7 @@ class Answer:
         output_tokens: ``usage.completion_tokens``, else the number of token ids, else -1; never the number of chunks.
         output_source: who said it.
         cached_tokens: ``usage.prompt_tokens_details.cached_tokens``, else -1.
-        error: an error event or a malformed one, with its text; "" when all was well.
+        error: an error event, a malformed one, or a usage that cannot be, with its text; "" when all was well.
     """
 
     chunk_ends: tuple[int, ...] = ()
@@ -58,14 +60,14 @@ class Answer:
 
 
 def read_answer(stream: bytes) -> Answer:
-    """Read the events of a completions or chat stream, up to its end or to the first error.
+    """Read the events of a completions or chat stream, up to ``[DONE]``, its end or the first error.
 
     Of several usage objects the last one counts; each one in a chunk also tells how many tokens there were so far.
     """
     reading = _Reading()
     for event in events(stream):
         reading.take(event)
-        if reading.error:
+        if reading.error or reading.done:
             break
     return reading.answer()
 
@@ -117,6 +119,7 @@ class _Reading:
         total = NEVER
         if usage and isinstance(usage, dict):
             self._usage = usage
+            self.error = _usage_fault(usage)
             total = _count(usage, "completion_tokens")
         choices = chunk.get("choices")
         if not choices:
@@ -182,9 +185,23 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _usage_fault(usage: Mapping[str, Any]) -> str:
+    """The first count that is there and cannot be one; "" when there is none."""
+    details = _mapping(usage.get("prompt_tokens_details"))
+    for counts, key in ((usage, "completion_tokens"), (usage, "prompt_tokens"), (details, "cached_tokens")):
+        value = counts.get(key)
+        if value is not None and not _is_count(value):
+            return f"usage says {key} = {value!r}"
+    return ""
+
+
 def _count(usage: Mapping[str, Any], key: str) -> int:
     value = usage.get(key)
-    return value if type(value) is int and value >= 0 else NEVER
+    return value if _is_count(value) else NEVER
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MOST_COUNTED  # True is no count
 
 
 def _excerpt(data: bytes) -> str:

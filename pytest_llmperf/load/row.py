@@ -14,6 +14,8 @@ from pytest_llmperf.model.outcome import NEVER, Outcome
 from pytest_llmperf.model.token_source import TokenSource
 
 _OK = 200
+_REASON = 500
+"""Characters of a reason; a server may say megabytes."""
 _BROKEN_OFF = {"abort", "error", "cancelled", "timeout"}
 """Finish reasons by which an engine says that it gave up."""
 
@@ -143,4 +145,6 @@ def _fill(row: Row, answer: Answer, exchange: Exchange, marks: Sequence[int]) ->
 
 
 def _fail(row: Row, reason: str) -> None:
-    row.outcome, row.reason = Outcome.FAILED, reason
+    """A reason may quote the server: it is cut, and half a surrogate pair, which no file takes, is replaced."""
+    said = reason if len(reason) <= _REASON else reason[:_REASON] + " ..."
+    row.outcome, row.reason = Outcome.FAILED, said.encode("utf-8", "replace").decode()

@@ -182,6 +182,21 @@ def test_a_usage_of_the_wrong_shape_is_unknown() -> None:
     assert read_answer(stream(text("a", usage={"completion_tokens": "3"}))).output_tokens == -1
 
 
+@pytest.mark.parametrize("value", [-5, -1, 2**53, 2**63, 8.0, "8", True, [8]])
+@pytest.mark.parametrize("key", ["completion_tokens", "prompt_tokens", "cached_tokens"])
+def test_a_count_that_cannot_be_is_an_error_and_unknown(key: str, value: object) -> None:
+    usage = {"prompt_tokens_details": {key: value}} if key == "cached_tokens" else {key: value}
+    answer = read_answer(stream(text("a"), {"choices": [], "usage": usage}))
+    assert answer.error == f"usage says {key} = {value!r}"
+    assert (answer.input_tokens, answer.output_tokens, answer.cached_tokens, answer.text) == (-1, -1, -1, "a")
+
+
+def test_what_comes_after_done_is_not_read() -> None:
+    whole = stream(text("a"), {"choices": [], "usage": {"completion_tokens": 1}})
+    late = stream(text("b"), {"choices": [], "usage": {"completion_tokens": 9}})
+    assert read_answer(whole + late) == read_answer(whole)
+
+
 def test_error_body() -> None:
     assert error_message(b'{"error": {"message": "no such model"}}') == "no such model"
     assert error_message(b"<html>\n  Bad   gateway</html>") == "<html> Bad gateway</html>"
