@@ -43,6 +43,7 @@ class Campaign:
         accept: which measured values become baselines.
         why: the reason stored with them.
         endpoint: a running server to measure instead of starting the arms' engines.
+        arguments: the options that choose the same subject, values and baselines again.
         family: number of gated cases, over which p-values are adjusted.
         show: takes the text of the progress line.
     """
@@ -53,6 +54,7 @@ class Campaign:
     accept: baseline.Mode
     why: str
     endpoint: str | None
+    arguments: str
     family: int
     show: Callable[[str], None]
     clock: Clock = CLOCK
@@ -103,6 +105,9 @@ class Campaign:
             nodeid=nodeid,
             arm=case.arm.name,
             hardware=self.machine(case, self.subject(case)).label,
+            subject=self._named(case),
+            variant=case.arm.variant_of is not None,
+            arguments=self.arguments,
         )
         if reason := self.unavailable(case):
             return replace(result, skipped=reason)
@@ -199,6 +204,11 @@ class Campaign:
             if reason := engine_of(arm).unavailable(arm):
                 return f"{arm.name}: {reason}"
         return ""
+
+    def _named(self, case: Case) -> str:
+        if self.endpoint is not None:
+            return f"arm {case.arm.name} at {self.endpoint}"
+        return f"arm {case.arm.name}" if case.arm.variant_of is not None else ""
 
     def _fitting_gpus(self, case: Case) -> tuple[str, ...]:
         wanted = (case.suite.hardware.gpu or "").lower()

@@ -111,6 +111,7 @@ class State:
                 accept=self.options.accept,
                 why=self.options.why,
                 endpoint=self.options.endpoint,
+                arguments=self.options.again,
                 family=max(1, sum(selected.in_family for selected in self._selected.values())),
                 show=self.progress,
             )
@@ -165,7 +166,7 @@ class State:
             return self._outcome(Word.INVALID if broken else Word.PASSED, "\n".join(map(str, broken or findings)))
         verdicts = tuple(verdict for verdict in result.verdicts if METRICS[verdict.metric].group == group)
         word = worst(verdict.word for verdict in verdicts)
-        return self._outcome(word, "\n".join(terminal.render(replace(result, verdicts=verdicts))))
+        return self._outcome(word, "\n".join(terminal.render_item(replace(result, verdicts=verdicts))))
 
     def _outcome(self, word: Word, text: str) -> ItemOutcome:
         return ItemOutcome(word, text, red=word in self.options.fail_on)
