@@ -159,7 +159,7 @@ def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: 
     place = _shown(shelf.place(case, gate))
     if why := reference.refused.get(verdict.metric):
         return replace(verdict, cause=f"{why} ({place})")
-    return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no {place}")
+    return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no file {place}")
 
 
 def _record(

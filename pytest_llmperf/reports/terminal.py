@@ -149,7 +149,7 @@ def _next_steps(result: CaseResult) -> Iterator[str]:
     unmatched = [verdict for verdict in stored if verdict.word is Word.NO_BASELINE]
     if unmatched:
         # A file that is there and does not fit is replaced only on purpose.
-        mode = "missing" if all(verdict.cause.startswith("there is no ") for verdict in unmatched) else "all"
+        mode = "missing" if all(verdict.cause.startswith("there is no file ") for verdict in unmatched) else "all"
         yield f"record one: {command} --llmperf-accept={mode} --llmperf-why='…'"
 
 

@@ -112,7 +112,7 @@ RESULTS = {
             margin=0.05,
             measured=718.24,
             runs=1,
-            cause="there is no baselines/8x-nvidia-h200/chat/vllm/random-4000-200.yaml",
+            cause="there is no file baselines/8x-nvidia-h200/chat/vllm/random-4000-200.yaml",
         )
     ),
     "failed": replace(CASE, failure="the engine's process ended (cause: crash)\n\n  | boom"),
