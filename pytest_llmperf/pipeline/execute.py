@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_llmperf import load, metrics, registry, workload
-from pytest_llmperf.checks import validity
+from pytest_llmperf.checks import lengths, validity
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.engines.base import Engine
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
@@ -102,10 +102,11 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         },
         folder=task.folder,
     )
-    values = metrics.compute(run.records, run.window_ns, acceptance)
+    values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
     findings = (
         *validity.client_findings(run.client, values, case.gates),
         validity.prefix_findings(run.records),
+        lengths.input_length(run.records),
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
