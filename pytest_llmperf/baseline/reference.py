@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pytest_llmperf.baseline.baseline import Baseline
-from pytest_llmperf.checks.comparability import ANY_HARDWARE, MACHINE, TIMING_ONLY, refusals
+from pytest_llmperf.checks.comparability import ANY_HARDWARE, MACHINE, TIMING_ONLY, refusals, refused_goodput
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.measurement import Measurement, Observation
 
@@ -40,7 +40,10 @@ def reference(baselines: Iterable[Baseline], facts: Mapping[str, str]) -> Refere
             why = f"the baseline is not comparable: {'; '.join(reasons)}"
             refused |= {name: why for name in baseline.metrics if name not in refused}
             continue
-        samples = {**baseline.measurement().samples, **samples}
+        goodput = refused_goodput(baseline.environment, facts)
+        refused |= {name: f"the baseline is not comparable: {why}" for name, why in goodput.items()}
+        own = baseline.measurement().samples
+        samples = {**{name: sample for name, sample in own.items() if name not in goodput}, **samples}
         environment = {**baseline.environment, **environment}
     usable = {name: why for name, why in refused.items() if name not in samples}
     return Reference(measurement=Measurement(samples), refused=usable, environment=environment)

@@ -39,7 +39,7 @@ def render(baseline: Baseline, file: str) -> str:
         f"accepted: {_flow(accepted)}",
         f"sessions: [{', '.join(map(_scalar, baseline.sessions))}]",
         "metrics:",
-        *(f"  {name + ':':<{NAME_WIDTH}}{_values(groups)}" for name, groups in sorted(baseline.metrics.items())),
+        *(f"  {name + ': ':<{NAME_WIDTH}}{_values(groups)}" for name, groups in sorted(baseline.metrics.items())),
     ]
     return "\n".join(lines) + "\n"
 

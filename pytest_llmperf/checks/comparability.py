@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pytest_llmperf.model.slo import GOODPUT
+
 ANY_HARDWARE = "any"
 """Hardware of a baseline of counts, which no machine moves."""
 
@@ -27,7 +29,10 @@ TIMING_ONLY = ("client", "client_placement")
 
 ENGINE = ("engine", "engine_version", "image", "model", "model_revision", "model_digest", "args", "options", "env")
 MACHINE = ("node", "gpu", "driver", "cuda")
-COMPARE = (*ENGINE, *MACHINE)
+SLO = "slo"
+"""The limits of goodput: what else was measured is comparable whatever they were."""
+
+COMPARE = (*ENGINE, *MACHINE, SLO)
 """Facts that are stored with a baseline and shown when they differ, in the order in which they are shown."""
 
 
@@ -44,6 +49,12 @@ def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> lis
             continue
         reasons.append(f"{key}: baseline {_short(wanted)}, here {_short(found)}")
     return reasons
+
+
+def refused_goodput(baseline_environment: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:
+    """The metrics of goodput, each with the reason, when baseline and candidate were measured with other limits."""
+    wanted, found = baseline_environment.get(SLO, "none"), facts.get(SLO, "none")
+    return {} if wanted == found else dict.fromkeys(GOODPUT, f"{SLO}: baseline {wanted}, here {found}")
 
 
 def changed(reference: Mapping[str, str], candidate: Mapping[str, str]) -> dict[str, tuple[str, str]]:

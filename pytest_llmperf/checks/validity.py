@@ -15,6 +15,9 @@ LAG_SHARE_OF_MARGIN = 0.25
 CPU_SHARE_LIMIT = 0.9
 SCHEDULE_LAG_LIMIT_MS = 5.0
 
+_SUMS_OF_GAPS = ("mean_itl_ms", "mean_token_itl_ms")
+"""Here the lags of a gap's two ends cancel, all but those of the first and the last."""
+
 _SPREAD_THE_CLIENT = "give the client cores of its own, or more workers"
 
 
@@ -82,7 +85,7 @@ def _lag(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate
 
 def _moved_by_lag(name: str, client: ClientFacts, metrics: Mapping[str, float]) -> float | None:
     """The share by which lag could have moved a metric; None when the run has no value for it."""
-    own = name.endswith(("_ttft_ms", "_e2el_ms", "_itl_ms")) and name != "mean_itl_ms"
+    own = any(part in name for part in ("_ttft_", "_e2el_", "_itl_")) and name not in _SUMS_OF_GAPS
     base_ms = metrics.get(name if own else "mean_e2el_ms")
     if base_ms is None:
         return None

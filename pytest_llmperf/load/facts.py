@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pytest_llmperf.load.rows_file import WorkerReport
+from pytest_llmperf.metrics.concurrency import max_in_flight
 from pytest_llmperf.model.records import NEVER, Records
 from pytest_llmperf.model.run import ClientFacts
 from pytest_llmperf.model.suite import Load
@@ -36,12 +37,3 @@ def schedule_lag_p99_ms(records: Records) -> float | None:
     if not told.any():
         return None
     return float(np.percentile((records.sent_ns - records.scheduled_ns)[told], 99)) / 1e6
-
-
-def max_in_flight(records: Records) -> int:
-    """The largest number of requests between send and end at any moment; at equal times an end comes first."""
-    sent = records.sent_ns != NEVER
-    times = np.concatenate([records.sent_ns[sent], records.done_ns[sent]])
-    steps = np.concatenate([np.ones(np.count_nonzero(sent)), -np.ones(np.count_nonzero(sent))])
-    order = np.lexsort((steps, times))
-    return int(np.cumsum(steps[order]).max(initial=0))

@@ -9,14 +9,33 @@ study behind the verdict procedure, and measured noise outweighs them as a basel
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from pytest_llmperf.model.metric import Metric
 
+_SLOW, _STEADY = (0.10, 0.03), (0.05, 0.015)
+"""Margin and class noise of means and medians: of what waits in queues, and of what averages over a request."""
+
+_COUNTED = "; absent unless the tokens of every chunk are known"
+
 _LATENCIES = {
-    "ttft": ("arrival of the first chunk with text - send", 0.10, 0.03),
-    "tpot": ("(e2el - ttft) / (output tokens - 1), per request with more than one token", 0.05, 0.015),
-    "itl": ("gap between consecutive chunks, pooled over requests; chunks are not tokens", 0.10, 0.03),
-    "e2el": ("arrival of the last chunk with text - send", 0.05, 0.015),
+    "ttft": ("arrival of the first chunk with tokens - send", *_SLOW),
+    "tpot": ("(e2el - ttft) / (output tokens - 1), per request with more than one token", *_STEADY),
+    "decode_tpot": (
+        f"(e2el - ttft) / (output tokens - tokens of the first chunk), per request with several chunks{_COUNTED}",
+        *_STEADY,
+    ),
+    "itl": ("gap between consecutive chunks with tokens, pooled over requests; chunks are not tokens", *_SLOW),
+    "token_itl": (f"gap before a chunk / its tokens, once for each of them, pooled over requests{_COUNTED}", *_SLOW),
+    "e2el": ("arrival of the last chunk with tokens - send", *_STEADY),
+    "ttft_from_schedule": (
+        "arrival of the first chunk with tokens - when the request was due; open loops only",
+        *_SLOW,
+    ),
+    "e2el_from_schedule": (
+        "arrival of the last chunk with tokens - when the request was due; open loops only",
+        *_STEADY,
+    ),
 }
 _STATISTICS = {
     "mean": "mean",
@@ -43,24 +62,51 @@ def _latencies() -> Iterator[Metric]:
             )
 
 
-def _throughput(name: str, unit: str, formula: str) -> Metric:
-    return Metric(
-        name=name,
-        unit=unit,
-        better="higher",
-        group="throughput",
-        margin=0.05,
-        prior_cv=0.012,
-        formula=formula,
-    )
+def _throughput(name: str, unit: str, formula: str, **other: Any) -> Metric:
+    usual: dict[str, Any] = {"better": "higher", "group": "throughput", "margin": 0.05, "prior_cv": 0.012}
+    return Metric(name=name, unit=unit, formula=formula, **{**usual, **other})
 
 
 _TABLE = (
     _throughput("output_throughput", "tok/s", "output tokens of successful requests / window"),
     _throughput("total_token_throughput", "tok/s", "(input + output) tokens of successful requests / window"),
     _throughput("request_throughput", "req/s", "successful requests / window"),
+    _throughput("output_throughput_per_gpu", "tok/s", "output_throughput / GPUs of the suite's hardware"),
+    _throughput(
+        "steady_state_output_throughput",
+        "tok/s",
+        "output tokens / time from the last request's first token to the first request's last token, while all of them"
+        f" decode; absent when they never do{_COUNTED}",
+    ),
+    _throughput(
+        "max_output_tokens_per_s",
+        "tok/s",
+        "most output tokens within any one second, or output_throughput where that is more; absent for windows below"
+        f" one second{_COUNTED}",
+        margin=_TAIL_MARGIN,
+        prior_cv=_TAIL_CV,
+    ),
     _throughput("tok_s_per_user", "tok/s", "mean over requests of output tokens / e2el (prefill included)"),
     _throughput("decode_tok_s_per_user", "tok/s", "mean over requests of 1 / tpot (prefill excluded)"),
+    _throughput(
+        "request_goodput",
+        "req/s",
+        "successful requests within every limit of slo / window; a single token keeps every limit of TPOT",
+        margin=0.10,
+        prior_cv=0.03,
+    ),
+    _throughput(
+        "slo_attainment",
+        "",
+        "successful requests within every limit of slo / all requests of the run, failed ones included",
+        margin=0.02,
+        prior_cv=0.01,
+        scale="absolute",
+    ),
+    _throughput(
+        "max_concurrent_requests", "req", "most requests between send and end at any moment, failed ones included"
+    ),
+    _throughput("mean_concurrency", "req", "sum of (end - send) / window, over all requests, failed ones included"),
     *_latencies(),
     Metric(
         name="acceptance_length",

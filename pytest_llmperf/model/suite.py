@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.slo import Slo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,7 @@ class Suite:
 
     Attributes:
         workloads: by name, after ``matrix`` is multiplied out.
+        slo: the limits of goodput, None where there are none.
         loads: what each workload runs under, by workload name.
         overrides: those given on the command line that applied here, KEY -> VALUE as text.
     """
@@ -129,5 +131,6 @@ class Suite:
     warmup: Warmup
     stall_timeout_s: float
     request_timeout_s: float
+    slo: Slo | None = None
     loads: Mapping[str, tuple[Load, ...]] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
-from pytest_llmperf.checks import validity
+from pytest_llmperf.checks import lengths, validity
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
@@ -104,10 +104,11 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         },
         folder=task.folder,
     )
-    values = metrics.compute(run.records, run.window_ns, acceptance)
+    values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
     findings = (
         *validity.client_findings(run.client, values, task.gates),
         validity.prefix_findings(run.records),
+        lengths.input_length(run.records),
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))

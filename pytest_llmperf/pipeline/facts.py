@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from pytest_llmperf import __version__
+from pytest_llmperf.checks import comparability
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.model.case import Case, workload_digest
 from pytest_llmperf.model.suite import Arm
@@ -32,6 +33,7 @@ def gather(case: Case, arm: Arm, machine: Host, model_id: str) -> Mapping[str, s
         "python": platform.python_version(),
         "kernel": platform.release(),
         **engine.identity(arm),
+        **({} if case.suite.slo is None else {comparability.SLO: str(case.suite.slo)}),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.metric import Metric
+from pytest_llmperf.model.slo import GOODPUT
 from pytest_llmperf.registry import did_you_mean
 from pytest_llmperf.suitefile.document import KeyPath
 from pytest_llmperf.suitefile.draft import Draft
@@ -30,6 +31,8 @@ def resolve_gates(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> tuple[
 
 def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, workloads: Workloads) -> Gate:
     path: KeyPath = ("gates", metric.name)
+    if metric.name in GOODPUT and keys.slo is None and not draft.is_excused(("slo",)):
+        draft.report(path, "needs limits at the top of the suite, such as slo: {ttft: 500ms, tpot: 50ms}")
     margin = metric.margin if entry.margin is None else _margin(draft, (*path, "margin"), metric, entry.margin)
     cv = None if entry.cv is None else _on_scale(draft, (*path, "cv"), metric, entry.cv)
     if cv == 0 and metric.timing:

@@ -134,6 +134,14 @@ class WarmupKeys(Keys):
     at_most: Seconds | None = _about("Bound of the whole warm-up; default 5m.")
 
 
+class SloKeys(Keys):
+    """``slo:``; a request is good when it keeps all of them."""
+
+    ttft: Seconds | None = _about("Longest time to the first token.")
+    tpot: Seconds | None = _about("Longest time per output token.")
+    e2el: Seconds | None = _about("Longest end-to-end latency.")
+
+
 def _short(words: dict[str, Any], wrap: str | None, otherwise: str) -> Callable[[Any], Any]:
     """Turns the short form of a section into its mapping: one of ``words``, or any scalar under the key ``wrap``."""
 
@@ -172,4 +180,5 @@ class SuiteKeys(Keys):
     loads: dict[str, LoadKeys] | None = _about("Named loads: each workload without its own runs under each.")
     matrix: MatrixKeys | None = _about("Values that multiply workloads and loads.")
     gates: dict[str, GateEntry] | None = _about("The metrics that are judged, by name.")
+    slo: SloKeys | None = _about("Latency limits; goodput counts the requests within all of them.")
     warmup: WarmupKeys | None = _about("Load before the measured window.")

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from pytest_llmperf.errors import Mistake, SuiteError
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.slo import Slo
 from pytest_llmperf.model.suite import Arm, Hardware, Suite, Warmup
 from pytest_llmperf.suitefile.arms import resolve_arms
 from pytest_llmperf.suitefile.document import parse
 from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.expansion import ungated
 from pytest_llmperf.suitefile.gates import resolve_gates
-from pytest_llmperf.suitefile.keys import NAME, SuiteKeys
+from pytest_llmperf.suitefile.keys import NAME, SloKeys, SuiteKeys
 from pytest_llmperf.suitefile.override import apply_overrides
 from pytest_llmperf.suitefile.structure import validate
 from pytest_llmperf.suitefile.variable import substitute
@@ -76,6 +77,7 @@ def _suite(
         warmup=Warmup() if warmup is None else _warmup(warmup.requests, warmup.at_most),
         stall_timeout_s=keys.stall_timeout or STALL_TIMEOUT_S,
         request_timeout_s=keys.request_timeout or REQUEST_TIMEOUT_S,
+        slo=_slo(draft, keys.slo),
         overrides=draft.overrides,
     )
 
@@ -83,6 +85,14 @@ def _suite(
 def _warmup(requests: int | None, at_most_s: float | None) -> Warmup:
     default = Warmup()
     return Warmup(requests=requests or default.requests, at_most_s=at_most_s or default.at_most_s)
+
+
+def _slo(draft: Draft, keys: SloKeys | None) -> Slo | None:
+    if keys is None:
+        return None
+    if not keys.model_fields_set and not draft.is_wrong(("slo",)):
+        draft.report(("slo",), "must hold at least one limit, such as slo: {ttft: 500ms, tpot: 50ms}")
+    return Slo(ttft_s=keys.ttft, tpot_s=keys.tpot, e2el_s=keys.e2el)
 
 
 def _check_names(draft: Draft, keys: SuiteKeys) -> None:

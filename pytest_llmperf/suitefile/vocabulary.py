@@ -18,6 +18,7 @@ from pytest_llmperf.suitefile.keys import (
     LoadKeys,
     MatrixKeys,
     ModelKeys,
+    SloKeys,
     SuiteKeys,
     WarmupKeys,
     WorkloadKeys,
@@ -28,6 +29,7 @@ _SECTIONS: dict[KeyPath, type[BaseModel]] = {
     ("hardware",): HardwareKeys,
     ("load",): LoadKeys,
     ("matrix",): MatrixKeys,
+    ("slo",): SloKeys,
     ("warmup",): WarmupKeys,
 }
 _ENTRIES: dict[str | int, type[BaseModel]] = {"workloads": WorkloadKeys, "loads": LoadKeys, "gates": GateKeys}

@@ -123,3 +123,15 @@ def test_the_machines_own_baseline_comes_before_that_of_any_hardware() -> None:
     refused = reference([own, counts], {**FACTS, "hardware": "2x-cpu"})
     assert refused.measurement.of("acceptance_length")[0].value == 1.70125
     assert refused.refused == {}
+
+
+def test_goodput_of_other_limits_is_refused_and_the_rest_is_not() -> None:
+    stored = replace(
+        EXAMPLE,
+        environment={**EXAMPLE.environment, "slo": "ttft 500 ms"},
+        metrics=dict.fromkeys(("output_throughput", "slo_attainment"), EXAMPLE.metrics["output_throughput"]),
+    )
+    same, other = reference([stored], {**FACTS, "slo": "ttft 500 ms"}), reference([stored], FACTS)
+    assert (set(same.measurement.samples), same.refused) == ({"output_throughput", "slo_attainment"}, {})
+    assert set(other.measurement.samples) == {"output_throughput"}
+    assert other.refused["slo_attainment"] == "the baseline is not comparable: slo: baseline ttft 500 ms, here none"

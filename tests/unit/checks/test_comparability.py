@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_llmperf.checks.comparability import COMPARE, REFUSE, changed, refusals
+from pytest_llmperf.checks.comparability import COMPARE, REFUSE, changed, refusals, refused_goodput
 
 FACTS = {
     "hardware": "8x-nvidia-h200",
@@ -63,3 +63,20 @@ def test_a_side_without_facts_cannot_differ() -> None:
 
 def test_no_fact_is_on_both_lists() -> None:
     assert not set(REFUSE) & set(COMPARE)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "here", "refused"),
+    [
+        ({}, {}, False),
+        ({"slo": "none"}, {}, False),
+        ({"slo": "ttft 500 ms"}, {"slo": "ttft 500 ms"}, False),
+        ({"slo": "ttft 500 ms"}, {"slo": "ttft 300 ms"}, True),
+        ({"slo": "ttft 500 ms"}, {}, True),
+        ({}, {"slo": "ttft 300 ms"}, True),
+    ],
+)
+def test_goodput_of_other_limits_is_refused(baseline: dict[str, str], here: dict[str, str], refused: bool) -> None:
+    found = refused_goodput(baseline, here)
+    assert set(found) == ({"request_goodput", "slo_attainment"} if refused else set())
+    assert all(why.startswith("slo: baseline ") for why in found.values())

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from pytest_llmperf.load.facts import client_facts, max_in_flight, schedule_lag_p99_ms
+from pytest_llmperf.load.facts import client_facts, schedule_lag_p99_ms
 from pytest_llmperf.load.records_file import records_of
 from pytest_llmperf.load.row import Row
 from pytest_llmperf.load.rows_file import WorkerReport
@@ -18,16 +15,6 @@ def records(spans: list[tuple[int, int]], scheduled: int = -1) -> Records:
         Row(index=i, planned_input_tokens=-1, asked_tokens=1, sent_ns=sent, done_ns=done, scheduled_ns=scheduled)
         for i, (sent, done) in enumerate(spans)
     )
-
-
-@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda pair: (min(pair), max(pair) + 1))))
-def test_max_in_flight_is_the_largest_overlap(spans: list[tuple[int, int]]) -> None:
-    overlap = max((sum(sent <= moment < done for sent, done in spans) for moment in range(22)), default=0)
-    assert max_in_flight(records(spans)) == overlap
-
-
-def test_unsent_requests_are_not_in_flight() -> None:
-    assert max_in_flight(records([(-1, 9), (5, 9)])) == 1
 
 
 def test_schedule_lag() -> None:

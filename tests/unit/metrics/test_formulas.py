@@ -6,13 +6,18 @@ from pytest_llmperf import metrics
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.records import NEVER, Outcome, Records
 from pytest_llmperf.model.run import Acceptance
+from pytest_llmperf.model.slo import Slo
 from tests.unit.metrics.examples import WINDOW, records, request
 
-TWO = records(request([100, 110, 130], sent_ms=50), request([300, 340], sent_ms=200))
+TWO = records(
+    request([100, 110, 130], sent_ms=50, scheduled_ms=40, each=[1, 1, 1]),
+    request([120, 160], sent_ms=20, scheduled_ms=20, each=[1, 1]),
+)
+SLO = Slo(ttft_s=0.07, tpot_s=0.1)
 
 
 def test_only_names_of_the_table_and_all_of_them() -> None:
-    values = metrics.compute(TWO, WINDOW, Acceptance(steps=10, accepted=7, drafted=20))
+    values = metrics.compute(TWO, WINDOW, Acceptance(steps=10, accepted=7, drafted=20), slo=SLO, gpus=8)
     assert set(values) == set(METRICS)
     assert all(type(value) is float for value in values.values())
 
@@ -25,6 +30,17 @@ def test_only_names_of_the_table_and_all_of_them() -> None:
         ("total_token_throughput", 25 / 2.0),
         ("tok_s_per_user", (3 / 0.080 + 2 / 0.140) / 2),
         ("decode_tok_s_per_user", (1000 / 15 + 1000 / 40) / 2),
+        ("output_throughput_per_gpu", 5 / 2.0 / 8),
+        ("steady_state_output_throughput", 1 / 0.010),
+        ("max_output_tokens_per_s", 5),
+        ("request_goodput", 1 / 2.0),
+        ("slo_attainment", 1 / 2),
+        ("max_concurrent_requests", 2),
+        ("mean_concurrency", (81 + 141) / 2000),
+        ("median_decode_tpot_ms", (15 + 40) / 2),
+        ("mean_token_itl_ms", (10 + 20 + 40) / 3),
+        ("mean_ttft_from_schedule_ms", (60 + 100) / 2),
+        ("p99_e2el_from_schedule_ms", 90 + 0.99 * 50),
         ("mean_ttft_ms", 75),
         ("p90_ttft_ms", 50 + 0.9 * 50),
         ("median_tpot_ms", (15 + 40) / 2),
@@ -39,14 +55,19 @@ def test_only_names_of_the_table_and_all_of_them() -> None:
 )
 def test_values_by_hand(name: str, value: float) -> None:
     acceptance = Acceptance(steps=10, accepted=7, drafted=20)
-    assert metrics.compute(TWO, WINDOW, acceptance)[name] == pytest.approx(value)
+    assert metrics.compute(TWO, WINDOW, acceptance, slo=SLO, gpus=8)[name] == pytest.approx(value)
 
 
-def test_failed_requests_count_nowhere() -> None:
+def test_failed_requests_count_in_no_throughput_and_no_latency() -> None:
     failed = request([1, 2, 900], outcome=Outcome.FAILED, tokens=NEVER)
     late = request([1, 2, 900], outcome=Outcome.TIMED_OUT, tokens=50)
-    with_failures = records(failed, request([100, 110, 130], sent_ms=50), late, request([300, 340], sent_ms=200))
-    assert metrics.compute(with_failures, WINDOW, None) == metrics.compute(TWO, WINDOW, None)
+    one, two = (request([100, 110], each=[1, 1]), request([120, 160], sent_ms=20, each=[2, 1]))
+    mixed, clean = (
+        {name: value for name, value in metrics.compute(each, WINDOW, None).items() if "concurre" not in name}
+        for each in (records(failed, one, late, two), records(one, two))
+    )
+    assert mixed == clean
+    assert "max_output_tokens_per_s" in clean
 
 
 def test_speculation_makes_tpot_and_itl_differ() -> None:
@@ -86,7 +107,8 @@ def test_zero_is_never_reported() -> None:
     "nothing", [records(), records(request([], outcome=Outcome.FAILED)), records(request([1], outcome=Outcome.FAILED))]
 )
 def test_nothing_succeeded(nothing: Records) -> None:
-    assert metrics.compute(nothing, WINDOW, None) == {}
+    values = metrics.compute(nothing, WINDOW, None, gpus=1)
+    assert set(values) <= {"max_concurrent_requests", "mean_concurrency"}
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,11 @@ STRUCTURE = {
     "hardware": (BASE + "hardware: H200\n", "10: hardware: 'H200' must be any, or {gpu: NAME, count: N}"),
     "hardware-count": (BASE + "hardware: {count: 8}\n", "10: hardware: needs 'gpu', a part of the GPU's name such as H200"),
     "warmup": (BASE + "warmup: {until: steady}\n", "10: warmup.until: unknown field; known: at_most, requests"),
+    "slo-empty": (BASE + "slo: {}\n", "10: slo: must hold at least one limit, such as slo: {ttft: 500ms, tpot: 50ms}"),
+    "slo-value": (BASE + "slo: {ttft: 500}\n", "10: slo.ttft: 500 must be a duration with a unit, such as 500ms, 5s, 40m or 2h"),
+    "slo-key": (BASE + "slo: {itl: 5ms}\n", "10: slo.itl: unknown field; known: e2el, tpot, ttft"),
+    "goodput": (BASE + "  slo_attainment: 0.1\n", "10: gates.slo_attainment: needs limits at the top of the suite, such as slo: {ttft: 500ms, tpot: 50ms}"),
+    "goodput-excused": (BASE + "  slo_attainment: 0.1\nslo: 500ms\n", "11: slo: '500ms' must be a mapping, such as {key: value}"),
     "twice": (BASE + "load: burst\n", "10: load: written twice, first on line 7; remove one"),
     "long-value": (with_line("kind: words", "kind: " + "x" * 99), "6: workloads.words.kind: '" + "x" * 55 + "...' must be 'words'"),
 }  # fmt: skip

@@ -21,6 +21,7 @@ def test_a_value_is_replaced(load: Load) -> None:
     [
         ("stall_timeout", "5s", "stall_timeout_s"),
         ("warmup.at_most", "5s", "warmup.at_most_s"),
+        ("slo.ttft", "5s", "slo.ttft_s"),
     ],
 )
 def test_a_key_that_is_not_in_the_file_may_be_set(key: str, value: str, path: str, load: Load) -> None:

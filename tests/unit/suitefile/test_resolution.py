@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_llmperf.model.case import workload_digest
+from pytest_llmperf.model.slo import Slo
 from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Warmup, Workload
 from tests.unit.suitefile.conftest import BASE, with_line
 from tests.unit.suitefile.conftest import Load as Loader
@@ -54,12 +55,15 @@ gates:
   mean_ttft_ms: {margin: 40%, reference: a, cv: 3 %}
   acceptance_length: {margin: 0.05, cv: 0}
   acceptance_rate: {}
+  slo_attainment: 0.05
+slo: {ttft: 500ms, e2el: 30s}
 warmup: {requests: 2, at_most: 1m}
 """)
     assert suite.why == "All keys."
     assert suite.hardware == Hardware(gpu="H200", count=8)
     assert (suite.stall_timeout_s, suite.request_timeout_s) == (5.0, 0.5)
     assert suite.warmup == Warmup(requests=2, at_most_s=60.0)
+    assert suite.slo == Slo(ttft_s=0.5, e2el_s=30.0)
     assert suite.arms["a"] == Arm(
         name="a",
         engine="toy",
@@ -80,7 +84,7 @@ warmup: {requests: 2, at_most: 1m}
         temperature=1.0,
     )
     assert suite.loads["w"] == (Load(kind="request_rate", value=2.0),)
-    ttft, length, rate = suite.gates
+    ttft, length, rate, _ = suite.gates
     assert (ttft.margin, ttft.reference, ttft.cv) == (0.4, "a", 0.03)
     assert (length.margin, length.cv) == (0.05, 0.0)
     assert rate.margin == rate.metric.margin, "the default of the metric table"

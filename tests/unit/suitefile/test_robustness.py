@@ -33,6 +33,7 @@ SUITE: dict[str, Any] = {
     "gates": {"mean_ttft_ms": {"margin": "40%", "reference": "a", "only": ["c", "w"]}, "acceptance_rate": 0.1,
               "output_throughput": "5%"},
     "warmup": {"requests": 2, "at_most": "1m"},
+    "slo": {"ttft": "500ms"},
 }  # fmt: skip
 ENVIRON = {"MODELS": "/m", "HOST": "h"}
 

@@ -1,0 +1,52 @@
+"""Lengths: were prompts and answers as long as they were meant to be?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.records import Records
+
+INPUT_TOLERANCE = 0.01
+OUTPUT_TOLERANCE = 0.01
+
+
+def input_length(records: Records) -> Finding:
+    """Whether client and server counted the same prompt tokens, within 1 % and one BOS a request.
+
+    Both counts are kept in the records; where they differ, results of engines with other tokenizers or chat templates
+    were asked for other work.
+    """
+    told = records.ok & (records.input_tokens >= 0) & (records.planned_input_tokens > 0)
+    expected = f"the client's count, within {INPUT_TOLERANCE:.0%} and one token a request"
+    if not told.any():
+        return Finding(
+            check="input_length", status=Status.UNSUPPORTED, policy="warn", expected=expected,
+            value="client or server did not count prompt tokens",
+        )  # fmt: skip
+    planned, counted = records.planned_input_tokens[told], records.input_tokens[told]
+    off = np.maximum(np.abs(counted - planned) - 1, 0).sum() / planned.sum()
+    return Finding(
+        check="input_length",
+        status=Status.PASS if off <= INPUT_TOLERANCE else Status.FAIL,
+        policy="warn",
+        value=f"client {planned.sum()}, server {counted.sum()} prompt tokens",
+        expected=expected,
+        evidence=f"usage.prompt_tokens of {np.count_nonzero(told)} requests",
+        remedy="compare only with results of the same model and API",
+    )
+
+
+def output_differs(reference_tokens: float, tokens: float) -> str:
+    """Why two runs of ``output: natural`` are not comparable, "" when they are.
+
+    Args:
+        reference_tokens: output tokens of a run in all, the mean over the reference's runs.
+        tokens: the same of the candidate, for as many requests.
+    """
+    if abs(tokens - reference_tokens) <= OUTPUT_TOLERANCE * reference_tokens:
+        return ""
+    return (
+        f"{tokens:.0f} output tokens a run, reference {reference_tokens:.0f}, more than {OUTPUT_TOLERANCE:.0%} apart: "
+        "answers of other lengths are other work; ask for exact output"
+    )

@@ -1,0 +1,54 @@
+"""Prompts and answers as long as meant: vllm#24937 and #10847 are complaints of lengths that were off unnoticed."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_llmperf.checks.lengths import input_length, output_differs
+from pytest_llmperf.load.records_file import records_of
+from pytest_llmperf.load.row import Row
+from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.records import Outcome
+
+
+def inputs(*counts: tuple[int, int], outcome: Outcome = Outcome.OK) -> Finding:
+    return input_length(
+        records_of(
+            Row(index=i, planned_input_tokens=planned, asked_tokens=1, input_tokens=counted, outcome=outcome)
+            for i, (planned, counted) in enumerate(counts)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "status"),
+    [
+        ([(64, 64), (64, 64)], Status.PASS),
+        ([(64, 65), (64, 65)], Status.PASS),  # a BOS
+        ([(1000, 1011)], Status.PASS),
+        ([(1000, 1012)], Status.FAIL),
+        ([(8192, 8179), (8192, 8185)], Status.PASS),  # 0.16 %
+        ([(4000, 4090), (4000, 3910)], Status.FAIL),  # they do not cancel
+        ([(-1, 64)], Status.UNSUPPORTED),
+        ([(64, -1)], Status.UNSUPPORTED),
+    ],
+)
+def test_both_counts_of_the_input_are_compared(counts: list[tuple[int, int]], status: Status) -> None:
+    finding = inputs(*counts)
+    assert finding.status is status
+    assert not finding.invalidates
+
+
+def test_failed_requests_say_nothing_of_it() -> None:
+    assert inputs((64, 900), outcome=Outcome.FAILED).status is Status.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("reference", "tokens", "differs"),
+    [(1000, 1000, False), (1000, 1010, False), (1000, 990, False), (1000, 1011, True), (1000, 989, True),
+     (0, 0, False), (0, 1, True), (1000, 0, True)],
+)  # fmt: skip
+def test_natural_answers_of_other_lengths_are_other_work(reference: int, tokens: int, differs: bool) -> None:
+    why = output_differs(reference, tokens)
+    assert bool(why) == differs
+    assert not differs or f"{tokens} output tokens a run, reference {reference}" in why

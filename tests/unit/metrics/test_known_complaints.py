@@ -1,0 +1,82 @@
+"""What users of other load generators complained of, about metrics; each is a test here.
+
+=================================================================  =====================================================
+complaint                                                          test
+=================================================================  =====================================================
+vllm#54101, guidellm#1048: the wait before a send is in no latency  test_a_wait_before_the_send_is_seen
+sglang#12064: ITL 8.72 ms for 3.42 ms a token under speculation     test_speculation_does_not_make_tokens_slow
+vllm#37666, vllm#50677, sglang#33193: peak below the average        test_the_peak_counts_tokens
+vllm#7242, llmperf#99: the TTFT was among the ITLs                  test_a_ttft_is_no_itl
+guidellm#1145: a mean of means hid stalls                           test_a_stall_is_seen
+vllm-omni#6693: a TPOT of 0 or below passed a gate                  test_no_pace_is_absent_and_not_zero
+gpustack#6205, evalscope#1694: TTFT and ITL 0 for unknown           test_unknown_is_absent_and_not_zero
+gpustack#1677, LMCache#4599: failures and timeouts vanish           test_failures_lower_goodput
+GuideLLM: 137 requests in flight where 1000 were asked for          test_delivered_concurrency_is_measured
+=================================================================  =====================================================
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_llmperf import metrics
+from pytest_llmperf.model.records import NEVER, Outcome
+from pytest_llmperf.model.slo import Slo
+from tests.unit.metrics.examples import MS, WINDOW, records, request
+
+
+def test_a_wait_before_the_send_is_seen() -> None:
+    values = metrics.compute(records(request([1932], sent_ms=1425, scheduled_ms=0)), WINDOW, None)
+    assert (values["mean_e2el_ms"], values["mean_e2el_from_schedule_ms"]) == pytest.approx((507, 1932))
+    assert values["mean_ttft_from_schedule_ms"] == pytest.approx(1932)
+
+
+def test_speculation_does_not_make_tokens_slow() -> None:
+    chunks = [100 + 8.72 * n for n in range(101)]
+    values = metrics.compute(records(request(chunks, each=[1] + [2, 3] * 50)), WINDOW, None)
+    assert values["mean_itl_ms"] == pytest.approx(8.72)
+    assert values["mean_token_itl_ms"] == pytest.approx(8.72 / 2.5)
+    assert values["mean_tpot_ms"] == pytest.approx(8.72 / 2.5)
+
+
+def test_the_peak_counts_tokens() -> None:
+    steps = records(request(range(0, 2000, 10), each=[4] * 200))
+    values = metrics.compute(steps, WINDOW, None)
+    assert values["max_output_tokens_per_s"] == 400 >= values["output_throughput"] == 400
+
+
+def test_a_ttft_is_no_itl() -> None:
+    values = metrics.compute(records(request([900, 910, 920])), WINDOW, None)
+    assert values["p99_itl_ms"] == pytest.approx(10)
+
+
+def test_a_stall_is_seen() -> None:
+    smooth = request([100 + 10 * n for n in range(50)])
+    stalled = request([100 + 10 * n for n in range(49)] + [1500])
+    values = metrics.compute(records(smooth, stalled), WINDOW, None)
+    assert values["median_itl_ms"] == pytest.approx(10)
+    assert values["p99_itl_ms"] > 15
+
+
+def test_no_pace_is_absent_and_not_zero() -> None:
+    for one in (request([100], tokens=5), request([100, 100], each=[2, 3])):
+        values = metrics.compute(records(one), WINDOW, None)
+        assert not [name for name in values if "tpot" in name]
+
+
+def test_unknown_is_absent_and_not_zero() -> None:
+    values = metrics.compute(records(request([100, 120], tokens=NEVER)), WINDOW, None, slo=Slo(tpot_s=1))
+    assert all(value > 0 for value in values.values())
+    assert not {"mean_token_itl_ms", "output_throughput", "max_output_tokens_per_s", "slo_attainment"} & set(values)
+
+
+def test_failures_lower_goodput() -> None:
+    made = [request([100]), request([], outcome=Outcome.FAILED), request([], outcome=Outcome.TIMED_OUT)]
+    values = metrics.compute(records(*made), WINDOW, None, slo=Slo(e2el_s=1))
+    assert values["slo_attainment"] == pytest.approx(1 / 3)
+
+
+def test_delivered_concurrency_is_measured() -> None:
+    one_by_one = records(*(request([at + 99], sent_ms=at) for at in range(0, 1000, 100)))
+    values = metrics.compute(one_by_one, (0, 1000 * MS), None)
+    assert (values["max_concurrent_requests"], values["mean_concurrency"]) == (1, 1)
