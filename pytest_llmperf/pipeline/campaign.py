@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from pytest_llmperf import baseline, judge, registry
+from pytest_llmperf import baseline, datasets, judge, registry
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import Engine
@@ -19,6 +19,7 @@ from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
 from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
@@ -57,6 +58,11 @@ class Campaign:
         return ServerPool(self.save / "servers", clock=self.clock, show=self.show)
 
     @cached_property
+    def dealer(self) -> Dealer:
+        """Which prompts each of them has seen."""
+        return Dealer(self.seed)
+
+    @cached_property
     def host(self) -> hosts.Host:
         """This machine."""
         return hosts.read(gpu.names())
@@ -86,9 +92,10 @@ class Campaign:
         if reason := self._unavailable(case):
             return replace(result, skipped=reason)
         findings = preconditions.before_start(hosts.busy_share(self.clock))
-        if not live:
-            return replace(result, findings=(*findings, *preconditions.at_start()))
         try:
+            datasets.supply(case)  # before any engine starts; what is read is kept
+            if not live:
+                return replace(result, findings=(*findings, *preconditions.at_start()))
             server = self.start(case)
         except EngineError as error:
             return replace(result, findings=findings, failure=error.describe())
@@ -119,11 +126,14 @@ class Campaign:
         if unfit:
             return replace(prepared, verdicts=tuple(judge.void(case.gates, "; ".join(unfit))))
         start = self.clock.monotonic_ns()
-        work = self._work(case, recorded)
+        try:
+            work = self._work(case, recorded)
+        except LlmperfError as error:  # a file has gone since the case was prepared
+            return replace(prepared, verdicts=tuple(judge.void(case.gates, f"nothing was measured: {error}")))
         judged, failure = Judged((), {}), ""
         try:
             with HostLease(show=self.show):
-                judged = judge_case(case, work, self.shelf, prepared, self.clock)
+                judged = judge_case(work.case, work, self.shelf, prepared, self.clock)
         except EngineError as error:
             failure = error.describe()
             self.servers.discard(self.subject(case))
@@ -163,15 +173,18 @@ class Campaign:
             self.servers.close()
 
     def _work(self, case: Case, recorded: Sequence[Gate]) -> CaseMeasurement:
+        supplied = datasets.supply(case)
         return CaseMeasurement(
-            case=case,
+            case=supplied.case,
             subject=self.subject(case),
             servers=self.servers,
             folder=self.save,
             seed=self.seed,
             clock=self.clock,
             show=self.show,
-            environment=lambda server: gather(case, server.arm, self.host, server.endpoint.model),
+            environment=lambda server: gather(supplied.case, server.arm, self.host, server.endpoint.model),
+            material=supplied.material,
+            dealer=self.dealer,
             recorded=tuple(recorded),
         )
 

@@ -22,6 +22,7 @@ from pytest_llmperf.model.run import Acceptance, Role, Run
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
 from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.workload import Deal, Material
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,13 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What to run: the place of one run in its case."""
+    """What to run: the place of one run in its case.
+
+    Attributes:
+        seed: of this run alone.
+        material: what the case's plans need from files.
+        place: of this run among those that its server has seen.
+    """
 
     case: Case
     role: Role
@@ -51,6 +58,8 @@ class Task:
     seed: int
     folder: Path
     environment: Mapping[str, str]
+    material: Material
+    place: Deal
 
 
 def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None]) -> Trial:
@@ -64,7 +73,14 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         SanityError: requests failed or answers are wrong.
     """
     case = task.case
-    plan = workload.plan(case.workload, case.load, seed=task.seed, model_id=server.endpoint.model)
+    plan = workload.plan(
+        case.workload,
+        case.load,
+        seed=task.seed,
+        model_id=server.endpoint.model,
+        material=task.material,
+        place=task.place,
+    )
     started = clock.utc_now()
     log_start = server.log_size()
     before = server.counters()
@@ -88,7 +104,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         session=server.session,
         order=task.order,
         started=started.isoformat(timespec="milliseconds"),
-        seed=task.seed,
+        seed=plan.seed,
         plan_digest=plan.digest,
         window_ns=capture.window_ns,
         records=capture.records,
@@ -100,7 +116,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     values = metrics.compute(run.records, run.window_ns, acceptance)
     findings = (
         *validity.client_findings(run.client, values, case.gates),
-        validity.prefix_findings(run.records),
+        validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))

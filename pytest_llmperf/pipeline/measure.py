@@ -18,8 +18,10 @@ from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.model.verdict import Verdict, Word
 from pytest_llmperf.pipeline import archive, warmup
+from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial, execute, run_seed
 from pytest_llmperf.pipeline.servers import Server, ServerPool
+from pytest_llmperf.workload import Material
 
 INTERLEAVING = "ABBAABBA"
 """Order of an in-session comparison: A is the reference, B the candidate. A linear drift of the machine cancels."""
@@ -38,6 +40,8 @@ class CaseMeasurement:
     Attributes:
         case: with only the selected gates.
         subject: the arm under judgement.
+        material: what its plans need from files.
+        dealer: gives each run its part of them.
         recorded: the gates whose metrics an accepted baseline keeps.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
@@ -52,6 +56,8 @@ class CaseMeasurement:
     clock: Clock
     show: Callable[[str], None]
     environment: Callable[[Server], Mapping[str, str]]
+    material: Material
+    dealer: Dealer
     recorded: tuple[Gate, ...] = ()
     trials: list[Trial] = field(default_factory=list)
     warm: set[str] = field(default_factory=set)
@@ -189,6 +195,8 @@ class CaseMeasurement:
             seed=run_seed(self.seed, case, len(self.executed)),
             folder=folder,
             environment=self.environment(server),
+            material=self.material,
+            place=self.dealer.deal(server.session, case.workload, warm_up=role == "warmup"),
         )
         self.executed.append(folder.name)
         return execute(task, server, self.clock, self.show)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from pytest_llmperf.model.suite import Lengths
 
 DURATION = r"^[0-9]+(\.[0-9]+)? ?(ms|s|m|h)$"
 PERCENTAGE = r"^[0-9]+(\.[0-9]+)? ?%$"
+LENGTHS = "a whole number, {uniform: [MIN, MAX]} or {mean: M, stdev: S, min: MIN, max: MAX}"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -62,3 +66,54 @@ def quantity(value: object) -> Quantity:
     if not 0 <= number < math.inf:
         raise ValueError("must be finite and not negative")
     return Quantity(number, percent)
+
+
+def lengths(value: object) -> int | Lengths:
+    """A number of tokens, ``{uniform: [A, B]}``, or ``{mean: M, stdev: S, min: A, max: B}``.
+
+    Raises:
+        ValueError: none of these, or one that makes no sense.
+    """
+    if _is_count(value):
+        return value
+    if not isinstance(value, dict):
+        # No TypeError: pydantic takes only this one for a mistake.
+        raise ValueError("must be at least 1" if _is_whole(value) else "must be a whole number")  # noqa: TRY004
+    match value:
+        case {"uniform": [low, high], **rest} if not rest and _is_count(low) and _is_count(high):
+            found = Lengths(min=low, max=high)
+        case {"mean": mean, "stdev": stdev, "min": low, "max": high, **rest} if (
+            not rest and _is_positive(mean) and _is_positive(stdev) and _is_count(low) and _is_count(high)
+        ):
+            found = Lengths(min=low, max=high, mean=float(mean), stdev=float(stdev))
+        case _:
+            raise ValueError(f"must be {LENGTHS}, each at least 1")
+    if found.min > found.max or (found.mean is not None and not found.min <= found.mean <= found.max):
+        raise ValueError(f"{found}: the smallest comes first and the mean lies between")
+    return found
+
+
+def shares(value: object) -> tuple[float, float]:
+    """The smallest and the largest share: ``[0, 0.5]`` or ``[40%, 60%]``.
+
+    Raises:
+        ValueError: no two shares, or in the wrong order.
+    """
+    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004 (a pair)
+        raise ValueError("must be two shares, such as [0.4, 0.6] or [40%, 60%]")
+    low, high = (quantity(each).share for each in value)
+    if not low <= high <= 1:
+        raise ValueError("must be two shares of at most 100%, the smaller one first")
+    return low, high
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return _is_whole(value) and value >= 1
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
