@@ -108,3 +108,10 @@ def test_a_server_that_does_not_say_is_not_blamed() -> None:
     assert prefix((-1, 64)).status is Status.UNSUPPORTED
     assert not prefix((-1, 64)).invalidates
     assert prefix((60, 64), outcome=Outcome.FAILED).status is Status.UNSUPPORTED
+
+
+def test_a_shared_prefix_that_was_not_found_in_the_cache_is_not_a_warm_cache() -> None:
+    finding = prefix_findings(records_of([Row(index=0, planned_input_tokens=16, asked_tokens=1, outcome=Outcome.OK,
+                                              input_tokens=16, cached_tokens=0)]), (0.4, 0.6))  # fmt: skip
+    assert finding.invalidates
+    assert "is the engine's prefix cache on?" in finding.remedy
