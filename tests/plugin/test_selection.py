@@ -67,7 +67,11 @@ def test_an_override_that_no_suite_knows_is_a_usage_error(project: Project) -> N
         (["--llmperf-report=xml:x"], "unknown report 'xml'"),
         (["--llmperf-report=json"], "write KIND:PATH"),
         (["--llmperf-set=x"], "write KEY=VALUE"),
-        (["--llmperf-endpoint=host:80"], "a URL starts with http"),
+        (["--llmperf-endpoint=host:80"], "must be an http or https URL"),
+        (["--llmperf-endpoint="], "must be an http or https URL"),
+        (["--llmperf-endpoint=http://"], "must be an http or https URL"),
+        (["--llmperf-endpoint=http://[::1"], "--llmperf-endpoint: Invalid IPv6 URL"),
+        (["--llmperf-endpoint=http://me:hunter2@host"], "must not hold credentials"),
         (["--llmperf-fail-on=slow"], "'slow' is none of regressed"),
     ],
 )
@@ -75,6 +79,8 @@ def test_options_that_cannot_be_obeyed_are_usage_errors(project: Project, args: 
     outcome = project.run("suites", *args)
     assert outcome.code == 4
     assert message in outcome.text
+    assert "hunter2" not in outcome.text
+    assert "Traceback" not in outcome.text
 
 
 def test_all_mistakes_of_a_suite_file_come_at_once_and_nothing_starts(project: Project) -> None:
