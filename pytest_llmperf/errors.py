@@ -8,6 +8,7 @@
     ├── UsageError          an option, fixture or CLI argument that makes no sense
     ├── UnavailableError    hardware, engine or data that is not here: the case is skipped
     ├── DataError           a data file or a tokenizer that is here and is not what the suite asks for: INVALID
+    ├── CacheError          our model cache cannot be used: the machine is unfit, and the case INVALID
     ├── BusyError           somebody else measures on this machine for longer than we wait
     ├── ClientError         the load client itself broke: nothing is known about the engine
     └── EngineError         the engine or its traffic broke: the case FAILED
@@ -67,6 +68,10 @@ class UnavailableError(LlmperfError):
 
 class DataError(LlmperfError):
     """A file that requests are made from is malformed, too short, or another than the suite names."""
+
+
+class CacheError(LlmperfError):
+    """The cache of the models that we write cannot be read or written; nothing was started."""
 
 
 class BusyError(LlmperfError):

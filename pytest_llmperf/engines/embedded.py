@@ -73,7 +73,7 @@ class Embedded:
 
         Raises:
             UsageError: the arm asks for a file of its own and for a shape.
-            UnavailableError: the cache cannot be written.
+            CacheError: the cache cannot be written.
         """
         if arm.model.path is not None:
             if arm.model.shape:

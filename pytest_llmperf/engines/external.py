@@ -59,6 +59,10 @@ class ExternalOptions(EngineOptions):
             raise ValueError("must be an http or https URL such as http://127.0.0.1:8000")
         if parts.username or parts.password:
             raise ValueError("must not hold credentials; name a variable with api_key_env")
+        if parts.port == 0:  # urlsplit itself refuses what is above 65535
+            raise ValueError("port 0 is nobody's; name the server's")
+        if parts.query or parts.fragment:
+            raise ValueError("must end with the path: the requests' own paths are added to it, no ? and no #")
         return url.rstrip("/").removesuffix("/v1")
 
 

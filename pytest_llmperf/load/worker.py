@@ -97,7 +97,7 @@ class Session:
         now = time.monotonic_ns()
         for exchange in self.exchanges:
             if exchange.sent_ns == NEVER:
-                exchange.end(now, Outcome.FAILED, f"not sent: {stop.reason}")
+                exchange.end(now, Outcome.ABANDONED, f"not sent: {stop.reason}")
             else:
                 exchange.end(now, Outcome(stop.outcome), stop.reason)
 

@@ -13,7 +13,7 @@ from pytest_llmperf import baseline, datasets, judge
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of
-from pytest_llmperf.errors import EngineError, LlmperfError, UnavailableError
+from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
 from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
@@ -26,7 +26,7 @@ from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
 from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
-from pytest_llmperf.pipeline.servers import Server, ServerPool
+from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool
 from pytest_llmperf.telemetry import host as hosts
 
 ENDPOINT_KEY = "LLMPERF_API_KEY"
@@ -163,7 +163,7 @@ class Campaign:
                 judged = judge_case(work.case, work, self._shelf(case), prepared, self.clock)
         except EngineError as error:
             failure = error.describe()
-            self._discard(case)
+            self._discard(case, error)
         except (LlmperfError, OSError) as error:
             judged = Judged(tuple(judge.void(case.gates, f"nothing was judged: {error}")), {})
         return replace(
@@ -190,8 +190,8 @@ class Campaign:
         try:
             with HostLease(show=self.show):
                 work.run_candidate(runs)
-        except EngineError:
-            self._discard(case)
+        except EngineError as error:
+            self._discard(case, error)
             raise
         return measurement(work.of("candidate"))
 
@@ -259,7 +259,8 @@ class Campaign:
         text = f"{self.seed}/{self._seeds}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
-    def _discard(self, case: Case) -> None:
-        """Whatever took part in a failure starts afresh for the next case."""
+    def _discard(self, case: Case, error: EngineError) -> None:
+        """Whatever took part in a failure starts afresh for the next case; what hung will not end by itself either."""
+        grace_s = HUNG_GRACE_S if isinstance(error, StallError) else STOP_GRACE_S
         for arm in (self.subject(case), *case.references):
-            self.servers.discard(arm)
+            self.servers.discard(arm, grace_s)

@@ -16,7 +16,6 @@ from pytest_llmperf.load.capture import End, Progress
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.gate import Gate
-from pytest_llmperf.model.outcome import Outcome
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
 from pytest_llmperf.model.suite import Arm
@@ -127,6 +126,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         *validity.client_findings(run.client, values, task.gates),
         validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
         lengths.input_length(run.records),
+        *validity.acceptance_findings(acceptance, run.records),
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
@@ -180,7 +180,7 @@ def _require_sane(run: Run, end: End, server: Server) -> None:
 
 
 def _failed_requests(records: Records, kept: str, evidence: str, server: Server) -> EngineError:
-    bad = [i for i in range(len(records)) if records.outcome[i] != Outcome.OK]
+    bad = [i for i in range(len(records)) if records.failed[i]]
     reasons = Counter(records.reason[i] for i in bad)
     lines = [f"{count} x {reason}" for reason, count in reasons.most_common(5)]
     return SanityError(

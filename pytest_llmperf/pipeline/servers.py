@@ -28,6 +28,9 @@ from pytest_llmperf.telemetry.prometheus import scrape
 STOP_GRACE_S = 10.0
 """How long an engine may take to end by itself before it is killed."""
 
+HUNG_GRACE_S = 1.0
+"""The same for an engine that did not become ready or did not answer: it has nothing to finish."""
+
 GENERATION_TIMEOUT_S = 300.0
 """For the first completion of a start, where the suite's stall timeout does not say less."""
 
@@ -105,9 +108,9 @@ class Server:
             log.seek(offset)
             return log.read()
 
-    def stop(self) -> StopReport | None:
+    def stop(self, grace_s: float = STOP_GRACE_S) -> StopReport | None:
         """End the process and all that it started; None when it is not ours. May be called again."""
-        return None if self.process is None else self.process.stop(STOP_GRACE_S)
+        return None if self.process is None else self.process.stop(grace_s)
 
 
 def server_key(arm: Arm) -> str:
@@ -177,7 +180,10 @@ def start(
         try:
             url = climb.wait()
         except StartError as error:
-            raise _explained(error, engine, arm, process) from None
+            explained = _explained(error, engine, arm, process)
+            if process is not None:
+                process.stop(HUNG_GRACE_S)
+            raise explained from None
         undo.pop_all()
     return Server(
         arm=arm,
@@ -213,6 +219,8 @@ def _explained(error: StartError, engine: Engine, arm: Arm, process: Process | N
     port = engine.fixed_port(arm)
     if cause == "port" and port is not None:
         message += f"; port {port} is held by {ports.holder(port) or 'nobody any more'}"
+    if process is not None and process.state() == "T":
+        message += "; its process is stopped (state T), by SIGSTOP or a debugger"
     last = "\n".join(log.splitlines()[-EVIDENCE_LINES:])
     return StartError(
         message,
@@ -267,10 +275,10 @@ class ServerPool:
         """Whether the arm's engine is started by us."""
         return engine_of(arm).command(arm, self._folder) is not None
 
-    def discard(self, arm: Arm) -> None:
+    def discard(self, arm: Arm, grace_s: float = STOP_GRACE_S) -> None:
         """Stop all servers of this arm's key."""
         key = server_key(arm)
-        self._drop(*(place for place in self._servers if place[0] == key))
+        self._drop(*(place for place in self._servers if place[0] == key), grace_s=grace_s)
 
     def keep(self, arms: Iterable[Arm]) -> None:
         """Stop the servers that none of ``arms`` can use."""
@@ -281,11 +289,11 @@ class ServerPool:
         """Stop all servers; may be called again."""
         self._drop(*self._servers)
 
-    def _drop(self, *places: tuple[str, str]) -> None:
+    def _drop(self, *places: tuple[str, str], grace_s: float = STOP_GRACE_S) -> None:
         for place in places:
             if (server := self._servers.get(place)) is None:
                 continue
-            report = server.stop()
+            report = server.stop(grace_s)
             # Forgotten only now: an interrupt during the stop leaves it to close.
             del self._servers[place]
             if report is not None and report.leftovers:
