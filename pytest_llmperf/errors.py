@@ -24,6 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def shown(path: Path) -> str:
+    """A path in a message: as short as it can be from here, and still to be clicked on."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
 class LlmperfError(Exception):
     """Base of all errors raised by pytest-llmperf."""
 

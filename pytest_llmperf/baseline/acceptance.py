@@ -42,7 +42,7 @@ def accept(
     """A baseline from the runs of one case, grouped by their session; values are rounded to ``DIGITS``.
 
     Args:
-        result: what came of the case: its id, failure, findings, and the facts in its environment. Facts that no list
+        result: what came of the case: its id, its failure, and the facts in its environment. Facts that no list
             of ``checks.comparability`` names are left out.
         measurement: its candidate's runs; their session names become the labels of the file.
         why: the reason, which the review will read.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 
 class Status(StrEnum):
@@ -47,6 +47,11 @@ class Finding:
     def invalidates(self) -> bool:
         """True when metrics must not be judged because of this."""
         return self.policy == "require" and self.status is Status.FAIL
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, as run.json and the reports have them."""
+        metrics = None if self.metrics is None else sorted(self.metrics)
+        return {**asdict(self), "status": str(self.status), "metrics": metrics}
 
     def __str__(self) -> str:
         text = f"{self.check}: {self.value or self.status}"

@@ -54,10 +54,7 @@ class CaseResult:
         """Plain JSON values; ``from_dict`` is the inverse."""
         plain = asdict(self)
         plain["verdicts"] = [{**verdict, "word": str(verdict["word"])} for verdict in plain["verdicts"]]
-        plain["findings"] = [
-            {**finding, "status": str(finding["status"]), "metrics": _sorted_or_none(finding["metrics"])}
-            for finding in plain["findings"]
-        ]
+        plain["findings"] = [finding.to_dict() for finding in self.findings]
         return plain
 
     @classmethod
@@ -87,7 +84,3 @@ def _finding(plain: Mapping[str, Any]) -> Finding:
     return Finding(
         **{**plain, "status": Status(plain["status"]), "metrics": None if metrics is None else frozenset(metrics)}
     )
-
-
-def _sorted_or_none(metrics: frozenset[str] | None) -> list[str] | None:
-    return None if metrics is None else sorted(metrics)

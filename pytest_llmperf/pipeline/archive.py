@@ -74,7 +74,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             },
             "acceptance": None if run.acceptance is None else asdict(run.acceptance),
             "environment": dict(run.environment),
-            "findings": [{**asdict(finding), "metrics": _names(finding.metrics)} for finding in run.findings],
+            "findings": [finding.to_dict() for finding in run.findings],
         },
     }
 
@@ -87,10 +87,6 @@ def _known_sum(column: Any) -> int | None:
 def _sources(column: Int64) -> dict[str, int]:
     """How many successful requests have their counts from where."""
     return {source.name.lower(): count for source in TokenSource if (count := int((column == source).sum()))}
-
-
-def _names(metrics: frozenset[str] | None) -> list[str] | None:
-    return None if metrics is None else sorted(metrics)
 
 
 EARLIER_RUNS = 5

@@ -74,7 +74,12 @@ class Campaign:
     @cached_property
     def host(self) -> hosts.Host:
         """This machine, with all of its GPUs."""
-        return hosts.read(gpu.names())
+        return hosts.read(self._gpus)
+
+    @cached_property
+    def _gpus(self) -> tuple[str, ...]:
+        """Asked of the driver once: facts are gathered for every run."""
+        return gpu.names()
 
     @cached_property
     def _idle(self) -> Finding:
@@ -224,7 +229,7 @@ class Campaign:
 
     def _fitting_gpus(self, case: Case) -> tuple[str, ...]:
         wanted = (case.suite.hardware.gpu or "").lower()
-        return tuple(name for name in gpu.names() if wanted in name.lower())
+        return tuple(name for name in self._gpus if wanted in name.lower())
 
     def _shelf(self, case: Case) -> Shelf:
         return Shelf(

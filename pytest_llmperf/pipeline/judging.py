@@ -10,7 +10,7 @@ from pathlib import Path
 from pytest_llmperf import baseline, judge
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.clock import Clock
-from pytest_llmperf.errors import BaselineError, UsageError
+from pytest_llmperf.errors import BaselineError, UsageError, shown
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.result import CaseResult
@@ -49,8 +49,8 @@ class Shelf:
 
     def records(self, case: Case, gate: Gate) -> bool:
         """Whether this session writes the baseline of one gate instead of judging by it."""
-        if self.accept == "all":
-            return True  # without a look at the old one, which may be broken
+        if self.accept != "missing":
+            return self.accept == "all"  # without a look at the old one, which may be broken
         return baseline.may_write(self.accept, self.store.read(self._slug(case, gate), case.suite.name, case.id))
 
     def _slug(self, case: Case, gate: Gate) -> str:
@@ -156,7 +156,7 @@ def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: 
     """NO BASELINE with its reason: not comparable, no such metric in the file, or no file."""
     if verdict.word is not Word.NO_BASELINE:
         return verdict
-    place = _shown(shelf.place(case, gate))
+    place = shown(shelf.place(case, gate))
     if why := reference.refused.get(verdict.metric):
         return replace(verdict, cause=f"{why} ({place})")
     return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no file {place}")
@@ -172,11 +172,10 @@ def _record(
         )
     work.run_candidate(ACCEPTED_RUNS)
     runs = measurement(work.of("candidate"))
-    result = replace(prepared, environment=work.facts(), findings=(*prepared.findings, *work.findings()))
     # One file holds all stored gates of its kind, also those that -m or -k left out: a part would lose the rest.
     places = {shelf.place(case, gate) for gate in gates}
     accepted = baseline.accept(
-        result,
+        replace(prepared, environment=work.facts()),
         runs,
         why=shelf.why,
         on=clock.utc_now().date(),
@@ -192,15 +191,10 @@ def _record(
             margin=gate.margin,
             measured=values.get(gate.metric.name),
             runs=len(work.of("candidate")),
-            cause=f"baseline recorded in {_shown(shelf.place(case, gate))}",
+            cause=f"baseline recorded in {shown(shelf.place(case, gate))}",
         )
         for gate in gates
     }
-
-
-def _shown(path: Path) -> Path:
-    """As short as it can be from here."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _any_hardware(case: Case) -> bool:

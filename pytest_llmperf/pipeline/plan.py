@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pytest_llmperf import judge
 from pytest_llmperf.engines.base import engine_of
+from pytest_llmperf.judge.words import size
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.suite import Arm
@@ -92,8 +93,7 @@ def _schedule(case: Case) -> str:
 
 
 def _gate(gate: Gate) -> str:
-    margin = f"{gate.margin * 100:.3g} %" if gate.metric.scale == "ratio" else f"{gate.margin:g} {gate.metric.unit}"
-    return f"{gate.metric.name}: margin {margin} against {gate.reference or 'the stored baseline'}"
+    return f"{gate.metric.name}: margin {size(gate, gate.margin)} against {gate.reference or 'the stored baseline'}"
 
 
 def _runs(case: Case) -> int:

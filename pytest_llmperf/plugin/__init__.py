@@ -6,6 +6,7 @@ one of the fixtures is met, so that a session without suites costs nothing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pytest_llmperf.plugin.state import State
 
 __all__ = ["engine_server", "gpu_lease", "llmperf"]
-
-SUFFIX = ".llmperf.yaml"
 
 MARKERS = (
     "preconditions: checks of machine and engine for one case of a suite",
@@ -49,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if not file_path.name.endswith(SUFFIX):
+    if not file_path.name.endswith(options.SUITE_SUFFIX):
         return None
     from pytest_llmperf.plugin.collect import SuiteFile  # noqa: PLC0415
 
@@ -63,8 +62,6 @@ def _state(config: pytest.Config) -> State | None:
 
 
 def _loaded(name: str) -> Any:
-    import sys  # noqa: PLC0415
-
     return sys.modules.get(name)
 
 

@@ -7,12 +7,18 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.verdict import Word
+
+if TYPE_CHECKING:
+    from pytest_llmperf.model.suite import Suite
+
+SUITE_SUFFIX = ".llmperf.yaml"
+"""What makes a file a suite."""
 
 FAIL_ON = "regressed,failed,invalid,no-baseline"
 _FAILABLE = {
@@ -126,6 +132,21 @@ def check(config: pytest.Config) -> None:
 def of(config: pytest.Config) -> Options:
     """The session's options."""
     return config.stash[_KEY]
+
+
+def check_against(options: Options, suites: Sequence[Suite]) -> None:
+    """Complain of arms and overrides that none of the session's suites knows.
+
+    Raises:
+        pytest.UsageError: there is one; the text guesses what was meant.
+    """
+    from pytest_llmperf import suitefile  # noqa: PLC0415 (only with suites)
+
+    try:
+        suitefile.check_engines(options.engines, suites)
+        suitefile.check_overrides(options.overrides, suites)
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _read(config: pytest.Config) -> Options:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_llmperf import suitefile
-from pytest_llmperf.errors import UsageError
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.metric import Group
@@ -84,13 +83,8 @@ class State:
     def select(self, selected: Mapping[str, Selected]) -> None:
         """Take the final selection; complain about arms and overrides that no suite knows."""
         self._selected = dict(selected)
-        if self._broken_suites:
-            return
-        try:
-            suitefile.check_engines(self.options.engines, self._suites)
-            suitefile.check_overrides(self.options.overrides, self._suites)
-        except UsageError as error:
-            raise pytest.UsageError(str(error)) from None
+        if not self._broken_suites:
+            options.check_against(self.options, self._suites)
 
     @property
     def selected(self) -> Mapping[str, Selected]:

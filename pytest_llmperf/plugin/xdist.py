@@ -14,7 +14,7 @@ from pytest_llmperf.plugin import options, termination
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-SUITE_ITEM = ".llmperf.yaml::"
+SUITE_ITEM = f"{options.SUITE_SUFFIX}::"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -52,20 +52,17 @@ def _check_command_line(config: pytest.Config, suites: Sequence[Path]) -> None:
     if not wanted.engines and not wanted.overrides:
         return
     from pytest_llmperf import suitefile  # noqa: PLC0415 (only with such options)
-    from pytest_llmperf.errors import SuiteError, UsageError  # noqa: PLC0415
+    from pytest_llmperf.errors import SuiteError  # noqa: PLC0415
 
     try:
         loaded = [suitefile.load_suite(path, overrides=wanted.overrides, environ=os.environ) for path in suites]
-        suitefile.check_engines(wanted.engines, loaded)
-        suitefile.check_overrides(wanted.overrides, loaded)
     except SuiteError:
         return
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from None
+    options.check_against(wanted, loaded)
 
 
 def _suites(path: Path) -> Iterator[Path]:
-    suffix = SUITE_ITEM.removesuffix("::")
+    suffix = options.SUITE_SUFFIX
     if not path.is_dir():
         if path.name.endswith(suffix):
             yield path

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from pytest_llmperf.errors import Mistake, SuiteError
+from pytest_llmperf.errors import Mistake, SuiteError, shown
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.slo import Slo
 from pytest_llmperf.model.suite import Arm, Hardware, Suite, Warmup
@@ -40,7 +40,7 @@ def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str
     Raises:
         SuiteError: with all mistakes of the file.
     """
-    file = _shown(path)
+    file = shown(path)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -130,11 +130,3 @@ def _check_models(draft: Draft, suite: Suite, workloads: Workloads) -> None:
             for name, members in workloads.families.items():
                 if name in draft.names("workloads") and members and arm.runs(members[0]):
                     report_without_files(draft, arm.name, suite.workloads[members[0]], name)
-
-
-def _shown(path: Path) -> str:
-    """As short as it can be and still be clicked on."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
