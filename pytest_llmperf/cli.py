@@ -42,12 +42,21 @@ def _parser() -> argparse.ArgumentParser:
 
 def _baseline_show(arguments: argparse.Namespace) -> int:
     from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.errors import UsageError  # noqa: PLC0415
+    from pytest_llmperf.baseline.reader import load  # noqa: PLC0415
+    from pytest_llmperf.errors import BaselineError, UsageError  # noqa: PLC0415
 
-    files = sorted(arguments.path.rglob("*.yaml")) if arguments.path.is_dir() else [arguments.path]
-    if not files or not files[0].exists():
+    found = sorted(arguments.path.rglob("*.yaml")) if arguments.path.is_dir() else [arguments.path]
+    files = [path for path in found if path.is_file()]
+    if not files:
         raise UsageError(f"{arguments.path}: no baseline here; --llmperf-accept=missing records one")
+    status = 0
     for file in files:
-        for line in baseline.describe(str(file), baseline.parse(file.read_text(encoding="utf-8"), str(file))):
+        try:
+            lines = baseline.describe(str(file), load(file))
+        except BaselineError as error:  # one bad file hides no other
+            print(error, file=sys.stderr)
+            status = USAGE
+            continue
+        for line in lines:
             print(line)
-    return 0
+    return status

@@ -7,6 +7,7 @@
     ├── BaselineError       a baseline file that cannot be read or written
     ├── UsageError          an option, fixture or CLI argument that makes no sense
     ├── UnavailableError    hardware, engine or data that is not here: the case is skipped
+    ├── CacheError          our model cache cannot be used: the machine is unfit, and the case INVALID
     ├── BusyError           somebody else measures on this machine for longer than we wait
     ├── ClientError         the load client itself broke: nothing is known about the engine
     └── EngineError         the engine or its traffic broke: the case FAILED
@@ -62,6 +63,10 @@ class UsageError(LlmperfError):
 
 class UnavailableError(LlmperfError):
     """Something the case needs is not on this machine; the text says what and how to get it."""
+
+
+class CacheError(LlmperfError):
+    """The cache of the models that we write cannot be read or written; nothing was started."""
 
 
 class BusyError(LlmperfError):

@@ -23,6 +23,7 @@ FAULTS = """
 status:CODE     answer with this HTTP status and an OpenAI error body, which repeats the Authorization header
 deaf            read the request and say nothing
 silent          HTTP 200, and nothing more
+ping            HTTP 200, and comments for ever
 stall:N         nothing more after N chunks
 close:N         close the connection after N chunks
 reset:N         the same with a TCP reset
@@ -186,6 +187,9 @@ class FakeServer:
         writer.write(_stream_head(self.behaviour.framing))
         if name == "silent":
             await self._never.wait()
+        while name == "ping":
+            await self._write(writer, b": ping\n\n")
+            await asyncio.sleep(0.1)
         await self._stream(request, writer, name, count)
         writer.write(b"0\r\n\r\n" if self.behaviour.framing == "chunked" else b"")
         await writer.drain()

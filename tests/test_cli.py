@@ -50,3 +50,17 @@ def test_a_broken_baseline_names_file_and_line(tmp_path: Path) -> None:
 
 def test_no_command_is_a_usage_error(tmp_path: Path) -> None:
     assert llmperf(cwd=tmp_path).returncode == 2
+
+
+def test_one_bad_file_hides_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "baselines"
+    (folder / "a-folder.yaml").mkdir(parents=True)
+    (folder / "binary.yaml").write_bytes(bytes(range(256)))
+    (folder / "dangling.yaml").symlink_to("nowhere")
+    (folder / "zz.yaml").write_text(BASELINE)
+    done = llmperf("baseline", "show", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "binary.yaml:1: is no text" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "release 1.4 (#42)" in done.stdout
+    assert "101 tok/s" in done.stdout

@@ -4,7 +4,7 @@ from pytest_llmperf.baseline.acceptance import Mode, accept, may_write
 from pytest_llmperf.baseline.baseline import Accepted, Baseline
 from pytest_llmperf.baseline.description import describe
 from pytest_llmperf.baseline.reader import parse
-from pytest_llmperf.baseline.reference import Reference, reference, split
+from pytest_llmperf.baseline.reference import Reference, reference, slug_of, split
 from pytest_llmperf.baseline.store import Store
 from pytest_llmperf.baseline.writer import render
 
@@ -20,5 +20,6 @@ __all__ = [
     "parse",
     "reference",
     "render",
+    "slug_of",
     "split",
 ]

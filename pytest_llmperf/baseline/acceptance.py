@@ -59,9 +59,9 @@ def accept(
         raise BaselineError(f"{case}: a baseline needs a reason; give --llmperf-why='...'")
     if result.failure:
         raise BaselineError(f"{case}: a failed case cannot become a baseline: {result.failure.splitlines()[0]}")
-    for finding in result.findings:
-        if finding.invalidates and (finding.metrics is None or finding.metrics & set(names)):
-            raise BaselineError(f"{case}: an invalid run cannot become a baseline: {finding}")
+    for name in names:
+        if name in measurement.invalid:
+            raise BaselineError(f"{case}: an invalid run cannot become a baseline: {name}: {measurement.invalid[name]}")
     unknown = [key for key in REFUSE if not facts.get(key)]
     if unknown:
         raise BaselineError(f"{case}: the runs do not say {', '.join(unknown)}; nothing could be compared with them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from datetime import date
+from pathlib import Path
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -19,6 +20,14 @@ from pytest_llmperf.registry import did_you_mean
 KEYS = ("kind", "case", "workload", "refuse_unless", "environment", "accepted", "sessions", "metrics")
 ACCEPTED_KEYS = ("on", "commit", "why")
 
+MAX_BYTES = 256 << 10
+"""A baseline of hundreds of sessions has some ten thousand bytes; reading a megabyte takes half a minute."""
+
+SMALLEST_RATIO, LARGEST = 1e-6, 1e12
+"""No unit of ours gives a ratio metric a smaller value, or any metric a larger one; squares of both stay finite."""
+
+_RESTORE = "restore the file from its last commit"
+
 Groups = tuple[tuple[float, ...], ...]
 
 
@@ -28,15 +37,17 @@ def parse(text: str, file: str) -> Baseline:
     Raises:
         BaselineError: all mistakes, one per line, each as ``file:line: key: what is wrong; what would be right``.
     """
+    if len(text) > MAX_BYTES:
+        raise BaselineError(f"{file}:1: is larger than {MAX_BYTES >> 10} KiB, so it is no baseline; {_RESTORE}")
     try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=_PlainLoader)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise BaselineError(
-            f"{file}:{line}: not YAML: {error.problem}; restore the file from its last commit"
-        ) from error
+        raise BaselineError(f"{file}:{line}: not YAML: {error.problem}; {_RESTORE}") from error
     except yaml.YAMLError as error:
-        raise BaselineError(f"{file}:1: not YAML: {error}; restore the file from its last commit") from error
+        raise BaselineError(f"{file}:1: not YAML: {error}; {_RESTORE}") from error
+    except RecursionError:
+        raise BaselineError(f"{file}:1: lists or mappings are nested too deeply; {_RESTORE}") from None
     if root is None:
         raise BaselineError(f"{file}:1: the file is empty; restore it from its last commit, or remove it")
     reader = _Reader(file)
@@ -44,6 +55,32 @@ def parse(text: str, file: str) -> Baseline:
     if baseline is None:
         raise BaselineError("\n".join(str(mistake) for mistake in sorted(reader.mistakes)))
     return baseline
+
+
+def load(path: Path) -> Baseline:
+    """The baseline in a file of which nothing is known yet.
+
+    Raises:
+        BaselineError: it cannot be read, is no UTF-8, is too large, or see ``parse``.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1).decode()
+    except OSError as error:
+        raise BaselineError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BaselineError(f"{path}:1: is no text: byte {error.start} is no UTF-8; {_RESTORE}") from None
+    return parse(text, str(path))
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """Without aliases: a few thousand of them make a small file stand for billions of values."""
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "a baseline has no aliases (*)", mark)
+        return super().compose_node(parent, index)
 
 
 class _Reader:
@@ -136,11 +173,11 @@ class _Reader:
             self.wrong(node, "sessions", "must be a list with one label per server start")
             return ()
         labels = tuple(self.text(each, "sessions") for each in node.value)
-        for index, label in enumerate(labels):
-            if label and label in labels[:index]:
-                self.wrong(
-                    node.value[index], "sessions", f"{label!r} is there twice; every server start has its own label"
-                )
+        seen: set[str] = set()
+        for each, label in zip(node.value, labels, strict=True):
+            if label and label in seen:
+                self.wrong(each, "sessions", f"{label!r} is there twice; every server start has its own label")
+            seen.add(label)
         return labels
 
     def metrics(self, node: Node, sessions: tuple[str, ...]) -> dict[str, Groups]:
@@ -177,4 +214,7 @@ class _Reader:
         if not math.isfinite(value) or (scale == "ratio" and value <= 0):
             shown = node.value if isinstance(node, ScalarNode) else "a list"
             self.wrong(node, path, f"{shown!r} cannot be a value; {rule(scale)}")
+        elif abs(value) > LARGEST or (scale == "ratio" and value < SMALLEST_RATIO):
+            bounds = f"{SMALLEST_RATIO:g} to {LARGEST:g}" if scale == "ratio" else f"at most {LARGEST:g}"
+            self.wrong(node, path, f"{written!r} cannot be measured; a value is {bounds}. {_RESTORE.capitalize()}")
         return value

@@ -49,6 +49,11 @@ def reference(baselines: Iterable[Baseline], facts: Mapping[str, str]) -> Refere
     return Reference(measurement=Measurement(samples), refused=usable, environment=environment)
 
 
+def slug_of(metric: str, machine: str, *, any_hardware: bool) -> str:
+    """The hardware slug that a metric's baseline is stored under: ``any`` for counts of a case that runs anywhere."""
+    return ANY_HARDWARE if any_hardware and not METRICS[metric].timing else machine
+
+
 def split(baseline: Baseline, machine: str, *, any_hardware: bool) -> dict[str, Baseline]:
     """Hardware slug -> the part of a baseline that is stored under it.
 
@@ -57,14 +62,18 @@ def split(baseline: Baseline, machine: str, *, any_hardware: bool) -> dict[str, 
     """
     if not any_hardware:
         return {machine: baseline}
-    counts = _only(baseline, lambda name: not METRICS[name].timing)
+
+    def part(slug: str) -> Baseline:
+        return _only(baseline, lambda name: slug_of(name, machine, any_hardware=True) == slug)
+
+    counts = part(ANY_HARDWARE)
     counts = replace(
         counts,
         refuse_unless={key: value for key, value in counts.refuse_unless.items() if key not in TIMING_ONLY}
         | {"hardware": ANY_HARDWARE},
         environment={key: value for key, value in counts.environment.items() if key not in MACHINE},
     )
-    parts = {machine: _only(baseline, lambda name: METRICS[name].timing), ANY_HARDWARE: counts}
+    parts = {machine: part(machine), ANY_HARDWARE: counts}
     return {slug: part for slug, part in parts.items() if part.metrics}
 
 

@@ -11,11 +11,6 @@ LIVE_CHECKS = ("engine_ready", "model_served")
 """Checks that need the running engine."""
 
 
-def before_start(busy_share: float | None) -> tuple[Finding, ...]:
-    """What can be said without the engine."""
-    return (_host_idle(busy_share),)
-
-
 def at_start() -> tuple[Finding, ...]:
     """Place-holders for the checks that need the engine, where none was started."""
     return tuple(Finding(check=name, status=Status.AT_START, policy="require") for name in LIVE_CHECKS)
@@ -52,7 +47,8 @@ def warmed_up(*, steady: bool) -> Finding:
     )
 
 
-def _host_idle(busy_share: float | None) -> Finding:
+def host_idle(busy_share: float | None) -> Finding:
+    """Whether somebody else uses the CPU, before anything of ours does."""
     if busy_share is None:
         return Finding(check="host_idle", status=Status.UNSUPPORTED, policy="warn", evidence="/proc/stat")
     return Finding(

@@ -1,11 +1,13 @@
-"""Validity of a run: could the client keep up, and was the prefix cache cold?"""
+"""Validity of a run: could the client keep up, was the prefix cache cold, are the counters of this run alone?"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import Records
@@ -14,6 +16,8 @@ from pytest_llmperf.model.run import ClientFacts
 LAG_SHARE_OF_MARGIN = 0.25
 CPU_SHARE_LIMIT = 0.9
 SCHEDULE_LAG_LIMIT_MS = 5.0
+FOREIGN_SHARE = 0.1
+"""Of the output tokens: what the counters of speculation may show beyond them."""
 
 _SUMS_OF_GAPS = ("mean_itl_ms", "mean_token_itl_ms")
 """Here the lags of a gap's two ends cancel, all but those of the first and the last."""
@@ -59,6 +63,51 @@ def prefix_findings(records: Records, expected: tuple[float, float] = (0.0, 0.01
         evidence=f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests",
         remedy="use prompts that the server has not seen, or switch its prefix cache off",
     )
+
+
+def acceptance_findings(acceptance: Acceptance | None, records: Records) -> list[Finding]:
+    """Whether the counters of speculation can be true, and are of this run alone; nothing without them.
+
+    Each verify step drafts at least one token and brings its accepted ones and one of its own, so steps + accepted is
+    at most the run's output tokens, and for each request what the last draft had beyond its end. More by over
+    ``FOREIGN_SHARE`` of the output is somebody else's traffic. Less is no fault: the first token of an answer comes
+    without a step, and so does every token for which nothing was drafted (n-grams without a match).
+    """
+    if acceptance is None:
+        return []
+    wrong = _impossible(acceptance) or _foreign(acceptance, records)
+    return [
+        Finding(
+            check="acceptance_counters",
+            status=Status.FAIL if wrong else Status.PASS,
+            policy="require",
+            value=wrong or f"{acceptance.steps} steps, {acceptance.accepted} accepted of {acceptance.drafted} drafted",
+            expected="at least one draft a step, no more accepted than drafted, and no more tokens than the run's own",
+            evidence="the server's counters before and after the run, and the tokens of its requests",
+            remedy="let nobody else use the server meanwhile; else its counters are broken",
+            metrics=frozenset({"acceptance_length", "acceptance_rate"}),
+        )
+    ]
+
+
+def _impossible(counts: Acceptance) -> str:
+    if min(counts.steps, counts.accepted, counts.drafted) < 0:
+        return f"a negative count: {counts.steps} steps, {counts.accepted} accepted, {counts.drafted} drafted"
+    if counts.accepted > counts.drafted:
+        return f"{counts.accepted} accepted of only {counts.drafted} drafted"
+    return f"{counts.steps} steps with only {counts.drafted} drafted" if counts.steps > counts.drafted else ""
+
+
+def _foreign(counts: Acceptance, records: Records) -> str:
+    output = records.output_tokens
+    if not counts.steps or (output < 0).any():
+        return ""
+    own = int(output.sum())
+    beyond_the_end = len(records) * math.ceil(counts.drafted / counts.steps)
+    counted = counts.steps + counts.accepted
+    if counted <= own * (1 + FOREIGN_SHARE) + beyond_the_end:
+        return ""
+    return f"{counted} tokens counted (steps + accepted), {own} in the run's answers: somebody else used the server"
 
 
 def _lag(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate]) -> Finding:

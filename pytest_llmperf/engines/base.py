@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from pytest_llmperf import registry
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
@@ -63,6 +64,9 @@ class Engine(Protocol):
     def fixed_port(self, arm: Arm) -> int | None:
         """The port that the arm asks for, so that a failed start can name who holds it; None when any will do."""
 
+    def elsewhere(self, arm: Arm) -> str | None:
+        """Name of the other machine that the server runs on; None for this one."""
+
     def api_key_env(self, arm: Arm) -> str | None:
         """Name of the environment variable that holds the API key, or None."""
 
@@ -81,3 +85,13 @@ class Engine(Protocol):
 
     def classify(self, log: str) -> str | None:
         """The cause (one of ``CAUSES``) that the log of a dead or failing server shows, or None."""
+
+
+def engine_of(arm: Arm) -> Engine:
+    """The adapter of an arm.
+
+    Raises:
+        UsageError: no such engine; the text guesses which one was meant.
+    """
+    engine: Engine = registry.load("engine", arm.engine)()
+    return engine

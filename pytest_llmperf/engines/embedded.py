@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from collections.abc import Mapping
@@ -72,7 +73,7 @@ class Embedded:
 
         Raises:
             UsageError: the arm asks for a file of its own and for a shape.
-            UnavailableError: the cache cannot be written.
+            CacheError: the cache cannot be written.
         """
         if arm.model.path is not None:
             if arm.model.shape:
@@ -105,6 +106,10 @@ class Embedded:
         """The arm's ``port`` unless it is 0."""
         return _options(arm).port or None
 
+    def elsewhere(self, arm: Arm) -> str | None:  # noqa: ARG002
+        """It is ours, and here."""
+        return None
+
     def api_key_env(self, arm: Arm) -> str | None:  # noqa: ARG002
         """The server asks for no key; it listens on 127.0.0.1 alone."""
         return None
@@ -118,13 +123,30 @@ class Embedded:
         return speculation.acceptance(before, after)
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
-        """The wheel's version (llama.cpp's own build number is not in it) and the digest of a model of ours."""
-        facts = {"engine": "embedded", "engine_version": f"xllamacpp {version('xllamacpp')}"}
-        return facts if arm.model.path is not None else facts | {"model_digest": digest(_shape(arm))}
+        """The wheel's version (llama.cpp's own build number is not in it) and the digest of the model."""
+        model = digest(_shape(arm)) if arm.model.path is None else _file_digest(Path(arm.model.path))
+        return {
+            "engine": "embedded",
+            "engine_version": f"xllamacpp {version('xllamacpp')}",
+            "model_digest": model,
+        }
 
     def classify(self, log: str) -> str | None:
         """By llama.cpp's own words."""
         return next((cause for cause, pattern in _SIGNS if re.search(pattern, log)), None)
+
+
+_DIGESTED_BYTES = 1 << 20
+
+
+def _file_digest(path: Path) -> str:
+    """Tells model files apart without reading all of a large one: size, first and last MiB."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        content = hashlib.sha256(str(size).encode() + file.read(_DIGESTED_BYTES))
+        file.seek(max(0, size - _DIGESTED_BYTES))
+        content.update(file.read())
+    return content.hexdigest()[:12]
 
 
 def _options(arm: Arm) -> EmbeddedOptions:

@@ -37,7 +37,11 @@ def main() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="embedded_server", allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="embedded_server",
+        allow_abbrev=False,
+        description="Serve a GGUF model until standard input is closed; by hand: sleep infinity | python -m ...",
+    )
     parser.add_argument("--model", required=True, help="GGUF file")
     parser.add_argument("--alias", required=True, help="model id of the API")
     parser.add_argument("--address-file", required=True, type=Path, help="written once the server can serve")
@@ -84,6 +88,7 @@ def _publish(path: Path, address: str) -> None:
 def _end_with_stdin() -> None:
     while os.read(0, 4096):
         pass
+    os.write(2, b"standard input is closed: whoever started this server is gone, so it ends\n")
     # Not sys.exit: open streams would hold the server's destructor back.
     os._exit(0)
 

@@ -59,6 +59,10 @@ class ExternalOptions(EngineOptions):
             raise ValueError("must be an http or https URL such as http://127.0.0.1:8000")
         if parts.username or parts.password:
             raise ValueError("must not hold credentials; name a variable with api_key_env")
+        if parts.port == 0:  # urlsplit itself refuses what is above 65535
+            raise ValueError("port 0 is nobody's; name the server's")
+        if parts.query or parts.fragment:
+            raise ValueError("must end with the path: the requests' own paths are added to it, no ? and no #")
         return url.rstrip("/").removesuffix("/v1")
 
 
@@ -93,6 +97,11 @@ class External:
     def fixed_port(self, arm: Arm) -> int | None:  # noqa: ARG002
         """No port of ours."""
         return None
+
+    def elsewhere(self, arm: Arm) -> str | None:
+        """The URL's host, unless it is a loopback name or address."""
+        host = urlsplit(_options(arm).url).hostname or ""
+        return None if host in {"localhost", "::1"} or host.startswith("127.") else host
 
     def api_key_env(self, arm: Arm) -> str | None:
         """The arm's ``api_key_env``."""

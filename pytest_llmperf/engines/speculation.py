@@ -5,6 +5,7 @@ vLLM and llama.cpp (since 2026) count alike: verify steps, drafted and accepted 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -23,8 +24,9 @@ _POSITION = re.compile(r'[{,]position="(\d+)"')
 def acceptance(before: Counters, after: Counters) -> Acceptance | None:
     """Counts between two scrapes, summed over all other labels (engines, models).
 
-    None when ``after`` has no such counters, or when nothing was ever drafted: llama.cpp shows zeros without
-    speculation.
+    None when ``after`` has no such counters or one of them is no count (NaN, infinite, negative), or when nothing was
+    ever drafted: llama.cpp shows zeros without speculation. Whether the counts fit each other and the run is for
+    ``checks.validity.acceptance_findings`` to say.
 
     Raises:
         DeathError: a counter went backwards.
@@ -33,7 +35,7 @@ def acceptance(before: Counters, after: Counters) -> Acceptance | None:
         start, end = _totals(before, prefix), _totals(after, prefix)
         if not {_STEPS, _DRAFTED, _ACCEPTED} <= end.keys():
             continue
-        if not end[_DRAFTED]:
+        if not end[_DRAFTED] or not all(map(_is_count, (*start.values(), *end.values()))):
             return None
         moved = {name: round(value - start.get(name, 0.0)) for name, value in end.items()}
         if backwards := sorted(name for name, delta in moved.items() if delta < 0):
@@ -60,6 +62,10 @@ def _totals(counters: Counters, prefix: str) -> dict[str, float]:
         key = f"{name}/{position[1]}" if name == _PER_POSITION and position else name
         totals[key] = totals.get(key, 0.0) + value
     return totals
+
+
+def _is_count(value: float) -> bool:
+    return math.isfinite(value) and value >= 0
 
 
 def _positions(moved: Mapping[str, int]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ def decide(gate: Gate, reference: Sequence[float], candidate: Sequence[float]) -
     if spread > gate.floor:
         return Word.INCONCLUSIVE, (
             f"declared exact (cv: 0), but the reference's own runs differ by {spread:.4g}, floor {gate.floor:.4g};"
-            " accept a new baseline or declare a cv"
+            " declare a cv, or accept a new baseline where this one is to blame"
         )
     centre = mean(reference)
     if max(candidate) - centre > gate.floor:

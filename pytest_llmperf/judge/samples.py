@@ -34,8 +34,8 @@ class Sample:
         return [value for group in self.groups for value in group]
 
 
-def read(observations: Sequence[Observation], gate: Gate) -> Sample:
-    """The observations of one side, each transformed once."""
+def read(observations: Sequence[Observation], gate: Gate, invalid: str = "") -> Sample:
+    """The observations of one side, each transformed once; ``invalid`` says why they may not be judged at all."""
     runs = sorted(observations, key=lambda each: each.order)
     groups: dict[str, list[float]] = {}
     plain: dict[str, list[float]] = {}
@@ -47,7 +47,7 @@ def read(observations: Sequence[Observation], gate: Gate) -> Sample:
         groups.setdefault(run.session, []).append(value)
         plain.setdefault(run.session, []).append(run.value)
     average = mean([mean(values) for values in plain.values()]) if runs else None
-    return Sample(runs, list(groups.values()), average, "" if runs else "no run has a value")
+    return Sample(runs, list(groups.values()), average, invalid or ("" if runs else "no run has a value"))
 
 
 def blank(gate: Gate, reference: Sample, candidate: Sample, word: Word, cause: str = "") -> Verdict:
@@ -79,5 +79,6 @@ def first_runs(measurement: Measurement, runs: int) -> Measurement:
         {
             name: tuple(each for each in sample if (each.order, each.session) in kept)
             for name, sample in measurement.samples.items()
-        }
+        },
+        measurement.invalid,
     )

@@ -10,7 +10,7 @@ from pytest_llmperf.judge.evidence import Evidence
 from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
 from pytest_llmperf.judge.samples import Sample, blank, first_runs, read, runs_of
 from pytest_llmperf.model.gate import Gate
-from pytest_llmperf.model.measurement import Measurement, Observation
+from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.verdict import Verdict, Word
 from pytest_llmperf.stats.multiplicity import benjamini_hochberg
 from pytest_llmperf.stats.variance import mean
@@ -53,7 +53,7 @@ def judge(
     if family < 1:
         raise ValueError(f"family = {family}: the case that is judged is one of them")
     runs = len(runs_of(candidate))
-    opened = [_open(reference.of(gate.metric.name), candidate.of(gate.metric.name), gate, runs) for gate in gates]
+    opened = [_open(reference, candidate, gate, runs) for gate in gates]
     # Gates of the family without a value keep their place as p = 1: one that is missing makes no other one redder.
     members = [index for index, gate in enumerate(gates) if _has_looks(gate)]
     worse = _adjusted([_p(opened[index], "worse") for index in members], family)
@@ -124,11 +124,11 @@ def _has_looks(gate: Gate) -> bool:
     return gate.reference is None and gate.cv != 0
 
 
-def _open(
-    reference: Sequence[Observation], candidate: Sequence[Observation], gate: Gate, runs: int
-) -> Verdict | _Compared:
+def _open(reference: Measurement, candidate: Measurement, gate: Gate, runs: int) -> Verdict | _Compared:
     """The verdict where no p-value is needed for it, else the evidence. ``runs`` is how many the candidate had."""
-    there, here = read(reference, gate), read(candidate, gate)
+    there, here = (
+        read(side.of(gate.metric.name), gate, side.invalid.get(gate.metric.name, "")) for side in (reference, candidate)
+    )
     unusable = _unusable(gate, there, here, runs)
     if unusable is not None:
         return unusable

@@ -41,6 +41,9 @@ class Process(Protocol):
     def poll(self) -> int | None:
         """Exit code of the first process, negative for a signal; None while it runs."""
 
+    def state(self) -> str:
+        """The kernel's letter for the first process: "T" is stopped; "" when it is not known."""
+
     def tail(self, lines: int) -> str:
         """The last lines of its log."""
 

@@ -72,10 +72,23 @@ class LocalProcess:
         """Exit code or None; leaves an ended process unreaped, so that its id stays taken until ``stop``."""
         if self._popen.returncode is not None:
             return self._popen.returncode
-        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        try:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            # SIGCHLD is ignored here (inherited, say from a shell that traps it): the kernel has taken the process away
+            # with its exit code. 0 is what subprocess says then.
+            self._popen.returncode = 0
+            return 0
         if ended is None:
             return None
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+    def state(self) -> str:
+        """Of the first process, as /proc says it: R, S, D, T (stopped), Z ...; "" when it cannot be read."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            return ""
 
     def tail(self, lines: int) -> str:
         """The last ``lines`` lines of the log, of its last 256 KiB at most."""
@@ -86,6 +99,8 @@ class LocalProcess:
 
     def stop(self, grace_s: float) -> StopReport:
         """SIGTERM to the first process; after the grace, SIGKILL to whoever of the family is left.
+
+        A process that is stopped (SIGSTOP, a debugger) gets SIGCONT too: it would see no SIGTERM before it goes on.
 
         Orphans of a process that died by itself get ``ORPHAN_GRACE_S`` at most: nobody is there to end them.
         """
@@ -98,6 +113,7 @@ class LocalProcess:
         killed: set[int] = set()
         if self.poll() is None:
             self._popen.send_signal(signal.SIGTERM)
+            self._popen.send_signal(signal.SIGCONT)
         else:
             grace_s = min(grace_s, ORPHAN_GRACE_S)
         self._wait_until_gone(grace_s)

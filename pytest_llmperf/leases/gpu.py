@@ -41,6 +41,8 @@ def find() -> tuple[Gpu, ...]:
         return ()
     try:
         return tuple(_describe(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
+    except pynvml.NVMLError:  # a GPU that fell off the bus: none that can be trusted
+        return ()
     finally:
         pynvml.nvmlShutdown()
 

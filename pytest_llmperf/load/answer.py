@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -19,6 +19,8 @@ _EXCERPT = 200
 _DONE = b"[DONE]"
 _BATCH = 256
 """Events that are parsed together: enough to be quick, few enough to need little memory."""
+_MOST_COUNTED = 2**53
+"""No count of tokens; beyond it JSON numbers are no longer exact."""
 _MOST_TOKENS = 2**15 - 1
 """Of one chunk: what the column of the records holds."""
 
@@ -38,7 +40,7 @@ class Answer:
         output_tokens: ``usage.completion_tokens``, else the number of token ids, else -1; never the number of chunks.
         output_source: who said it.
         cached_tokens: ``usage.prompt_tokens_details.cached_tokens``, else -1.
-        error: an error event or a malformed one, with its text; "" when all was well.
+        error: an error event, a malformed one, or a usage that cannot be, with its text; "" when all was well.
     """
 
     chunk_ends: tuple[int, ...] = ()
@@ -60,7 +62,7 @@ class Answer:
 
 
 def read_answer(stream: bytes) -> Answer:
-    """Read the events of a completions or chat stream, up to its end or to the first error.
+    """Read the events of a completions or chat stream, up to ``[DONE]``, its end or the first error.
 
     Of several usage objects the last one counts; each one in a chunk also tells how many tokens there were so far.
     """
@@ -69,7 +71,7 @@ def read_answer(stream: bytes) -> Answer:
     for first in range(0, len(datas), _BATCH):
         batch = slice(first, first + _BATCH)
         reading.take(Events(datas[batch], ends[batch], names[batch]))
-        if reading.error:
+        if reading.error or reading.done:
             break
     return reading.answer()
 
@@ -96,70 +98,78 @@ class _Reading:
         self._before = 0  # completion tokens before the next chunk, NEVER once that is not known
         self._by_ids = False
 
-    def take(self, events: Events) -> None:  # noqa: C901, PLR0912 (a call for each chunk would cost what the chunk does)
-        """Read more events; the first bad one sets ``error``."""
+    def take(self, events: Events) -> None:  # noqa: C901, PLR0912 (a call a chunk would cost as much as the chunk)
+        """Read more events, up to ``[DONE]`` or to one that no completion has, which sets ``error``."""
         before, add = self._before, self._chunks.append
         for data, end, name, chunk in zip(*events, _parsed_together(events), strict=True):
             try:
-                if chunk is None or "error" in chunk or chunk.get("object") == "error":
+                if chunk is None:
                     chunk = self._looked_at(data, name)  # noqa: PLW2901
                     if chunk is None:
-                        if self.error:
+                        if self.error or self.done:
                             return
                         continue
                 total = NEVER
-                if (usage := chunk.get("usage")) and isinstance(usage, dict):
-                    self._usage = usage
-                    total = usage.get("completion_tokens")
-                    if type(total) is not int:
-                        total = NEVER
-                choices = chunk.get("choices")
-                if not choices:
-                    continue
-                choice = choices[0]  # there is one, as ``n`` is never asked for
-                reason = choice.get("finish_reason")
-                if reason:
-                    self._finish_reason = reason
-                text = choice.get("text")
-                if isinstance(text, str):
-                    bears = text != "" or not reason
-                else:
-                    text, bears = said_by_delta(choice, ended=bool(reason))
-                count = NEVER
-                if ids := choice.get("token_ids"):
-                    count, self._by_ids = len(ids), True
-                elif total >= before != NEVER:
-                    count = total - before
-                if text or count > 0 or (bears and count == NEVER):
-                    add((end, text, count))
-                    before = total
+                if usage := chunk.get("usage"):
+                    total = self._counted(usage)
+                    if self.error:
+                        return
+                if choices := chunk.get("choices"):
+                    choice = choices[0]  # there is one, as ``n`` is never asked for
+                    if reason := choice.get("finish_reason"):
+                        self._finish_reason = reason
+                    text = choice.get("text")
+                    if isinstance(text, str):
+                        bears = text != "" or not reason
+                    else:
+                        text, bears = said_by_delta(choice, ended=bool(reason))
+                    count = NEVER
+                    if ids := choice.get("token_ids"):
+                        count, self._by_ids = len(ids), True
+                    elif total >= before != NEVER:
+                        count = total - before
+                    if text or count > 0 or (bears and count == NEVER):
+                        add((end, text, count))
+                        before = total
             except (ValueError, LookupError, AttributeError, TypeError):
-                self.error = f"malformed event: {_excerpt(data)}"
-                return
+                self._refuse(data, name)
+                if self.error:
+                    return
         self._before = before
+
+    def _counted(self, usage: Any) -> int:
+        """Keep the usage object; its completion tokens. One that cannot be sets ``error``."""
+        if not isinstance(usage, dict):
+            return NEVER
+        self._usage = usage
+        total = usage.get("completion_tokens", NEVER)
+        if type(total) is int and 0 <= total < _MOST_COUNTED:
+            return total
+        self.error = _usage_fault(usage)
+        return NEVER
 
     def _looked_at(self, data: bytes, name: str) -> Any:
         """The chunk of an event of any kind; None where it has none.
 
         Raises:
-            ValueError: it is no JSON, and has no name that would allow it.
+            ValueError: it is no JSON.
         """
         rest = data.strip()
         if rest in (b"", _DONE):  # an empty one keeps a connection alive
-            self.done = self.done or bool(rest)
+            self.done = bool(rest)
             return None
-        try:
-            chunk = _parsed(rest)
-        except ValueError:
-            if not name:
-                raise
-            if name == "error":
-                self.error = f"error event: {_excerpt(data)}"
-            return None
+        chunk = _parsed(rest)
         if message := _error_in(chunk) or (_error_in({"error": chunk}) if name == "error" else ""):
             self.error = f"error event: {message}"
             return None
         return chunk
+
+    def _refuse(self, data: bytes, name: str) -> None:
+        """What no completion has; what comes under a name of its own need not be one."""
+        if name == "error":
+            self.error = f"error event: {_excerpt(data)}"
+        elif not name:
+            self.error = f"malformed event: {_excerpt(data)}"
 
     def answer(self) -> Answer:
         """What has been read, as a whole."""
@@ -180,19 +190,23 @@ class _Reading:
             output_tokens=output,
             output_source=source if output != NEVER else TokenSource.NONE,
             cached_tokens=_count(_mapping(self._usage.get("prompt_tokens_details")), "cached_tokens"),
-            error=self.error,
+            error=self.error or _usage_fault(self._usage),
         )
 
 
 def _parsed_together(events: Events) -> list[Any]:
-    """The chunk of each event, parsed as one list, which is quicker; None for those to be looked at one by one."""
+    """The chunk of each event, parsed as one list, which is quicker; None for those to be looked at one by one.
+
+    These are ``[DONE]``, and all where one of them has a name, speaks of an error, or is no JSON.
+    """
     datas = events.datas
     one_by_one = [None] * len(datas)
-    if any(events.names):
-        return one_by_one
     last = datas[-1] == _DONE
+    together = b"[%b]" % b",".join(datas[:-1] if last else datas)
+    if any(events.names) or b'"error"' in together:
+        return one_by_one
     try:
-        chunks: list[Any] = orjson.loads(b"[%b]" % b",".join(datas[:-1] if last else datas))
+        chunks: list[Any] = orjson.loads(together)
     except orjson.JSONDecodeError:
         return one_by_one
     if last:
@@ -225,9 +239,23 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _usage_fault(usage: Mapping[str, Any]) -> str:
+    """The first count that is there and cannot be one; "" when there is none."""
+    details = _mapping(usage.get("prompt_tokens_details"))
+    for counts, key in ((usage, "completion_tokens"), (usage, "prompt_tokens"), (details, "cached_tokens")):
+        value = counts.get(key)
+        if value is not None and not _is_count(value):
+            return f"usage says {key} = {value!r}"
+    return ""
+
+
 def _count(usage: Mapping[str, Any], key: str) -> int:
     value = usage.get(key)
-    return value if type(value) is int and value >= 0 else NEVER
+    return value if _is_count(value) else NEVER
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MOST_COUNTED  # True is no count
 
 
 def _excerpt(data: bytes) -> str:

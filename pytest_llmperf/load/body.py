@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, repeat
@@ -28,10 +27,20 @@ class Body:
     ends: Sequence[int]
     shifts: Sequence[int]
 
-    def offsets(self, ends: Iterable[int]) -> list[int]:
-        """For each number of first bytes of ``data``, at least 1: how many of the response are needed for them."""
-        piece_ends, shifts = self.ends, self.shifts
-        return [shifts[bisect_left(piece_ends, end)] + end for end in ends]
+    def offsets(self, ends: Sequence[int]) -> list[int]:
+        """For each of ascending numbers of first bytes of ``data``, at least 1: how many of the response they need."""
+        shifts = self.shifts
+        return [shifts[piece] + end for piece, end in zip(reached(self.ends, ends), ends, strict=True)]
+
+
+def reached(steps: Sequence[int], wanted: Iterable[int]) -> list[int]:
+    """For each wanted number the place of the first step that is not below it; both ascend, the last step highest."""
+    places, place = [], 0
+    for number in wanted:
+        while steps[place] < number:
+            place += 1
+        places.append(place)
+    return places
 
 
 def extract_body(raw: Raw, head: Head) -> Body:

@@ -8,8 +8,12 @@ from typing import Literal
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import ClientFacts
 
-End = Literal["complete", "stalled", "died"]
-"""``complete``: every request ended by itself. ``stalled``: no byte for the stall timeout. ``died``: the engine did."""
+End = Literal["complete", "failed", "stalled", "died"]
+"""Why the load ended.
+
+``complete``: every request ended by itself. ``failed``: one had failed, so the rest was abandoned. ``stalled``: no byte
+for the stall timeout. ``died``: the engine did.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

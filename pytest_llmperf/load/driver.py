@@ -28,6 +28,9 @@ _START_AHEAD_NS = 5_000_000
 _LOST = "a load worker was killed before it could say what it had seen"
 _DEATH_GRACE_S = 1.0
 """How long a process may take to be seen as dead after its sockets closed; waited only when requests failed."""
+_FAILURE_GRACE_S = 1.0
+"""How long a run goes on after its first failed request, which has decided it: the engine's death may show, and
+requests that fail together are told together."""
 
 
 def drive(
@@ -54,7 +57,8 @@ def drive(
         workers: how many processes; None for as many as the expected rate of chunks needs.
 
     Returns:
-        What happened, whole or up to the abort: failed requests are rows of the records, never an exception.
+        What happened, whole or up to the abort: failed requests are rows of the records, never an exception. The first
+        of them decides the run, so ``_FAILURE_GRACE_S`` after it the rest is abandoned.
 
     Raises:
         UsageError: the variable that should hold the API key is not set.
@@ -103,6 +107,7 @@ class _Watch:
         self._stall_timeout_s = stall_timeout_s
         self._alive = alive
         self._progress = progress
+        self._failed_ns: int | None = None
 
     def until_over(self, fleet: Fleet, start_ns: int) -> End:
         """Bounded by the request timeout of each request, which the workers keep."""
@@ -115,6 +120,8 @@ class _Watch:
                 return "died"
             if silent_for_s(fleet.beats) >= self._stall_timeout_s:
                 return "stalled"
+            if self._failed_for_s(fleet) >= _FAILURE_GRACE_S:
+                return "failed"
 
     def stop(self, end: End) -> wire.Stop:
         """What the workers are told of an end."""
@@ -123,8 +130,18 @@ class _Watch:
                 return wire.Stop(Outcome.TIMED_OUT, f"stalled: no byte on any stream for {self._stall_timeout_s:g} s")
             case "died":
                 return wire.Stop(Outcome.FAILED, "the engine's process ended")
+            case "failed":
+                return wire.Stop(Outcome.ABANDONED, "an earlier request failed")
             case "complete":
                 return wire.Stop(Outcome.OK, "")
+
+    def _failed_for_s(self, fleet: Fleet) -> float:
+        """How long ago the first failure was heard of, as far as the transport can tell; 0 without one."""
+        if not any(beat.failed for beat in fleet.beats):
+            return 0.0
+        now = CLOCK.monotonic_ns()
+        self._failed_ns = self._failed_ns or now
+        return (now - self._failed_ns) / 1e9
 
     def _survived(self, fleet: Fleet) -> bool:
         """Whether the engine still lives; when requests failed, its death may be about to show."""

@@ -9,6 +9,10 @@ HEAD_LIMIT = 64 * 1024
 ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of a head and of a whole response; a server that sends more is broken, and memory is not endless."""
 
+_HEAD_END = b"\r\n\r\n"
+_INTERIM = range(100, 200)
+_WITHOUT_BODY = {204, 304}
+
 Raw = bytes | bytearray
 
 
@@ -37,6 +41,7 @@ def render_request(host: str, path: str, headers: Mapping[str, str], body: bytes
         "Host": host,
         "Content-Type": "application/json",
         "Accept": "text/event-stream",
+        "Accept-Encoding": "identity",
         "Content-Length": str(len(body)),
         **headers,
     }
@@ -45,29 +50,39 @@ def render_request(host: str, path: str, headers: Mapping[str, str], body: bytes
 
 
 def parse_head(raw: Raw) -> Head | None:
-    """The head of a response, None while it is not all there.
+    """The final head of a response, None while it is not all there; interim ones (100, 103) before it are skipped.
 
     Raises:
-        HttpError: this is no head, or one without an end.
+        HttpError: this is no head, one without an end, or one of a compressed body.
     """
-    end = raw.find(b"\r\n\r\n")
-    if end < 0:
-        if len(raw) > HEAD_LIMIT:
-            raise HttpError(f"no end of the response's head within {HEAD_LIMIT} bytes")
-        return None
-    first, *lines = bytes(raw[:end]).decode("latin-1").split("\r\n")
+    start = 0
+    while (end := raw.find(_HEAD_END, start)) >= 0:
+        head = _head(bytes(raw[start:end]), end + len(_HEAD_END))
+        if head.status not in _INTERIM:
+            return head
+        start = head.body_at
+    if len(raw) > HEAD_LIMIT:
+        raise HttpError(f"no end of the response's head within {HEAD_LIMIT} bytes")
+    return None
+
+
+def _head(raw: bytes, body_at: int) -> Head:
+    first, *lines = raw.decode("latin-1").split("\r\n")
     version, _, rest = first.partition(" ")
-    status = rest[:3]
-    if version not in {"HTTP/1.1", "HTTP/1.0"} or not (status.isascii() and status.isdigit()):
+    digits = rest[:3]
+    if version not in {"HTTP/1.1", "HTTP/1.0"} or not (digits.isascii() and digits.isdigit()):
         raise HttpError(f"no HTTP/1.1 response: {first[:80]!r}")
+    status = int(digits)
     fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    length = fields.get("content-length")
+    if (coding := fields.get("content-encoding", "identity").lower()) != "identity":
+        raise HttpError(f"HTTP {status} with Content-Encoding: {coding[:80]}, though identity was asked for")
+    length = "0" if status in _WITHOUT_BODY else fields.get("content-length")
     if length is not None and not (length.isascii() and length.isdigit()):
         raise HttpError(f"Content-Length: {length[:80]!r} is no number")
     chunked = "chunked" in fields.get("transfer-encoding", "").lower()
     return Head(
-        status=int(status),
-        body_at=end + 4,
+        status=status,
+        body_at=body_at,
         chunked=chunked,
         length=int(length) if length is not None and not chunked else None,
         keep_alive=version == "HTTP/1.1" and "close" not in fields.get("connection", "").lower(),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import orjson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +44,12 @@ class Job:
     failed: str
 
     def write(self, file: Path) -> None:
-        """As JSON."""
-        file.write_bytes(orjson.dumps(self))
+        """As JSON; a folder whose name is no UTF-8 has half surrogates in it, which only Python's writer escapes."""
+        file.write_text(json.dumps(asdict(self)))
 
     @classmethod
     def read(cls, file: Path) -> Job:
         """The job that ``write`` wrote."""
-        fields = orjson.loads(file.read_bytes())
+        fields = json.loads(file.read_bytes())
         fields["requests"] = tuple(JobRequest(**request) for request in fields["requests"])
         return cls(**fields)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 from pytest_llmperf.load.row import Row
 from pytest_llmperf.model.records import NEVER, Records, TokenSource
@@ -41,7 +42,10 @@ def records_of(rows: Iterable[Row]) -> Records:
 
 def write_records(records: Records, file: Path) -> None:
     """By rename: the file is whole or absent."""
-    columns = {field.name: np.asarray(getattr(records, field.name)) for field in fields(records)}
+    columns = {
+        field.name: np.asarray(getattr(records, field.name)) for field in fields(records) if field.name not in _TEXTS
+    }
+    columns |= {name: _packed(getattr(records, name)) for name in _TEXTS}
     part = file.with_suffix(".part")
     with part.open("wb") as stream:
         np.savez(stream, allow_pickle=False, **columns)
@@ -64,8 +68,19 @@ def read_records(path: Path) -> Records:
             columns = {field.name: columns[field.name] for field in fields(Records)}
     except KeyError as error:
         raise ValueError(f"{path}: no column {error}: this is no file of records") from None
-    reason, text_sha256 = (tuple(str(value) for value in columns.pop(name)) for name in _TEXTS)
+    reason, text_sha256 = (_unpacked(columns.pop(name)) for name in _TEXTS)
     return Records(**columns, reason=reason, text_sha256=text_sha256)
+
+
+def _packed(texts: tuple[str, ...]) -> npt.NDArray[np.uint8]:
+    """As JSON: in a column of texts each one would take as much as the longest."""
+    return np.frombuffer(orjson.dumps(texts), dtype=np.uint8)
+
+
+def _unpacked(stored: npt.NDArray[Any]) -> tuple[str, ...]:
+    """The texts; an older file has a column of them."""
+    texts = orjson.loads(stored.tobytes()) if stored.dtype == np.uint8 else stored
+    return tuple(str(text) for text in texts)
 
 
 def _unknown(stored: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:

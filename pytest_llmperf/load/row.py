@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_llmperf.load.answer import Answer, error_message, read_answer
-from pytest_llmperf.load.body import Body, extract_body
+from pytest_llmperf.load.body import Body, extract_body, reached
 from pytest_llmperf.load.exchange import Exchange
 from pytest_llmperf.load.http1 import HttpError
 from pytest_llmperf.load.job import JobRequest
@@ -15,6 +14,8 @@ from pytest_llmperf.model.outcome import NEVER, Outcome
 from pytest_llmperf.model.token_source import TokenSource
 
 _OK = 200
+_REASON = 500
+"""Characters of a reason; a server may say megabytes."""
 _BROKEN_OFF = {"abort", "error", "cancelled", "timeout"}
 """Finish reasons by which an engine says that it gave up."""
 
@@ -129,8 +130,8 @@ def _wrong_length(answer: Answer, asked: int) -> str:
 
 
 def _fill(row: Row, answer: Answer, exchange: Exchange, body: Body) -> None:
-    stamps, read = exchange.stamps, list(exchange.offsets)
-    arrivals = [stamps[bisect_left(read, offset)] for offset in body.offsets(answer.chunk_ends)]
+    stamps = exchange.stamps
+    arrivals = [stamps[read] for read in reached(exchange.offsets, body.offsets(answer.chunk_ends))]
     if arrivals:
         row.first_token_ns, row.last_token_ns = arrivals[0], arrivals[-1]
     row.chunk_ns = arrivals
@@ -144,4 +145,6 @@ def _fill(row: Row, answer: Answer, exchange: Exchange, body: Body) -> None:
 
 
 def _fail(row: Row, reason: str) -> None:
-    row.outcome, row.reason = Outcome.FAILED, reason
+    """A reason may quote the server: it is cut, and half a surrogate pair, which no file takes, is replaced."""
+    said = reason if len(reason) <= _REASON else reason[:_REASON] + " ..."
+    row.outcome, row.reason = Outcome.FAILED, said.encode("utf-8", "replace").decode()

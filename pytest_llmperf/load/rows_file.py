@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from pytest_llmperf.load.exchange import Exchange
-from pytest_llmperf.load.job import Job
+from pytest_llmperf.load.http1 import Framing, HttpError
+from pytest_llmperf.load.job import Job, JobRequest
+from pytest_llmperf.load.masking import masked
 from pytest_llmperf.load.row import Row, read_row
 from pytest_llmperf.model.outcome import Outcome
 
@@ -34,20 +36,18 @@ class WorkerReport:
 
 
 def write_rows(job: Job, exchanges: Sequence[Exchange], lags_ns: Sequence[int], cpu_share: float, key: str) -> None:
-    """Read the exchanges and write their rows, by rename: the file is whole or absent.
+    """Read the exchanges and write their rows, by rename: the file is whole or absent. The exchanges are used up.
 
     Beside it go the raw responses of the first failed requests. The API key is cut out of whatever the server echoed.
     """
-    rows = [
-        read_row(request, exchange, exact_output=job.exact_output)
-        for request, exchange in zip(job.requests, exchanges, strict=True)
-    ]
-    if key:
-        for row in rows:
-            row.reason = row.reason.replace(key, "***")
-    failed = [(row, exchange) for row, exchange in zip(rows, exchanges, strict=True) if row.outcome != Outcome.OK]
-    for row, exchange in [pair for pair in failed if pair[1].raw][:_FAILED_KEPT]:
-        _keep_raw(Path(job.failed), row.index, exchange, key)
+    rows, kept = [], 0
+    for request, exchange in zip(job.requests, exchanges, strict=True):
+        row = _read(request, exchange, exact_output=job.exact_output, key=key)
+        rows.append(row)
+        if row.outcome != Outcome.OK and exchange.raw and kept < _FAILED_KEPT:
+            _keep_raw(Path(job.failed), row.index, exchange, key)
+            kept += 1
+        exchange.forget()
     whole = Path(job.rows)
     part = whole.with_suffix(".part")
     part.write_bytes(orjson.dumps({"rows": rows, "lags_ns": list(lags_ns), "cpu_share": cpu_share}))
@@ -66,7 +66,24 @@ def read_rows(file: Path) -> WorkerReport | None:
     )
 
 
+def _read(request: JobRequest, exchange: Exchange, *, exact_output: bool, key: str) -> Row:
+    """The row of an exchange. Only a reason quotes what the server said: it is made from masked bytes, then cut."""
+    row = read_row(request, exchange, exact_output=exact_output)
+    if key and row.reason and exchange.raw:
+        row.reason = read_row(request, _masked(exchange, key), exact_output=exact_output).reason
+    return row
+
+
+def _masked(exchange: Exchange, key: str) -> Exchange:
+    """The exchange as it would be had the server sent asterisks."""
+    clean = replace(exchange, raw=bytearray(masked(exchange.raw, key)), framing=Framing())
+    try:
+        clean.framing.complete(clean.raw)
+    except HttpError as error:
+        clean.reason = str(error)
+    return clean
+
+
 def _keep_raw(folder: Path, index: int, exchange: Exchange, key: str) -> None:
-    raw = bytes(exchange.raw[:_FAILED_BYTES])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"request-{index}.http").write_bytes(raw.replace(key.encode(), b"***") if key else raw)
+    (folder / f"request-{index}.http").write_bytes(masked(exchange.raw[: 2 * _FAILED_BYTES], key)[:_FAILED_BYTES])

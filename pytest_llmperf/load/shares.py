@@ -30,9 +30,12 @@ def worker_count(plan: Plan, cores: int) -> int:
 
 
 def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:
-    """One job a worker: request i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly."""
+    """One job a worker: request i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly.
+
+    More lanes than requests would only wait for nothing: there are none.
+    """
     closed = plan.load.kind == "concurrency"
-    concurrency = int(plan.load.value or 0) if closed else len(plan.requests)
+    concurrency = int(min(plan.load.value or 0, len(plan.requests))) if closed else len(plan.requests)
     count = min(workers, len(plan.requests), concurrency)
     requests = [
         JobRequest(

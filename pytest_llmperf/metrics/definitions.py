@@ -3,7 +3,7 @@
 Names and definitions are those of ``vllm bench serve --save-result`` where the meaning is the same. Class noise
 (``prior_cv``) is the between-run CV assumed while a baseline is too small to tell: throughput 1.2 %, TPOT and E2EL
 1.5 %, TTFT median 3 %, 99th percentiles 5 %, acceptance 1 % of a typical length; they are defaults of the simulation
-study behind the verdict procedure and are replaced by measured noise as soon as there is some.
+study behind the verdict procedure, and measured noise outweighs them as a baseline grows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pytest_llmperf.model.metric import Group, Metric
+from pytest_llmperf.model.metric import Metric
 
 _SLOW, _STEADY = (0.10, 0.03), (0.05, 0.015)
 """Margin and class noise of means and medians: of what waits in queues, and of what averages over a request."""
@@ -133,8 +133,3 @@ _TABLE = (
 )
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _TABLE}
-
-
-def names_of(group: Group) -> list[str]:
-    """The metrics of one group, in table order."""
-    return [name for name, metric in METRICS.items() if metric.group == group]

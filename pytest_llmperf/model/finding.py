@@ -13,9 +13,6 @@ class Status(StrEnum):
     PASS = "pass"  # noqa: S105 (no password)
     FAIL = "fail"
     UNSUPPORTED = "unsupported"
-    NOT_PERMITTED = "not-permitted"
-    UNKNOWN = "unknown"
-    NOT_APPLICABLE = "n/a"
     AT_START = "at start"
     """Needs the live engine, which was not started."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,14 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Values by metric name. A metric that could not be computed is absent, never zero."""
+    """Values by metric name. A metric that could not be computed is absent, never zero.
+
+    ``invalid`` has the metrics that may not be judged, each with the reason (a client that could not keep up, a warm
+    cache): the values are kept, and the judge says INVALID.
+    """
 
     samples: Mapping[str, tuple[Observation, ...]]
+    invalid: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, metric: str) -> tuple[Observation, ...]:
         """The observations of one metric, () when there are none."""

@@ -14,3 +14,5 @@ class Outcome(IntEnum):
     OK = 0
     FAILED = 1
     TIMED_OUT = 2
+    ABANDONED = 3
+    """Not by itself: it was not sent, or not waited for, as the run was over before."""

@@ -86,3 +86,8 @@ class Records:
     def ok(self) -> npt.NDArray[np.bool_]:
         """(n) True where the request succeeded."""
         return np.equal(self.outcome, Outcome.OK)
+
+    @property
+    def failed(self) -> npt.NDArray[np.bool_]:
+        """(n) True where the request failed by itself, and not because the run ended early."""
+        return ~np.isin(self.outcome, (Outcome.OK, Outcome.ABANDONED))

@@ -18,6 +18,9 @@ class CaseResult:
         case: id.
         nodeid: pytest's id of the case.
         hardware: as people write it ("8x NVIDIA H200").
+        subject: what was measured, where the case's id does not say it: a variant, an endpoint; "" otherwise.
+        variant: whether it was a variant: then it must never be accepted as the baseline of the case.
+        arguments: the options that measure the same again.
         verdicts: of every gated metric that was selected.
         metrics: mean of the candidate's runs for every metric that could be computed, gated or not.
         findings: of the preconditions and of the runs' validity.
@@ -34,6 +37,9 @@ class CaseResult:
     nodeid: str
     arm: str
     hardware: str
+    subject: str = ""
+    variant: bool = False
+    arguments: str = ""
     verdicts: tuple[Verdict, ...] = ()
     metrics: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()

@@ -102,9 +102,13 @@ def earlier_run_seconds(root: Path, case: Case) -> float | None:
     pattern = f"*-{_label(case)}-candidate-*/run.json"
     durations = []
     for path in sorted((root / "runs").glob(pattern), reverse=True)[:EARLIER_RUNS]:
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        if saved["llmperf"]["suite"] == case.suite.name:
-            durations.append(saved["duration"])
+        try:
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            known = (saved["llmperf"]["suite"], saved["llmperf"]["case"]), float(saved["duration"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a damaged run only makes the forecast poorer
+        if known[0] == (case.suite.name, case.id):
+            durations.append(known[1])
     return sum(durations) / len(durations) if durations else None
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from pytest_llmperf import baseline, judge, registry
+from pytest_llmperf import baseline, judge
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import CLOCK, Clock
-from pytest_llmperf.engines.base import Engine
-from pytest_llmperf.errors import EngineError, LlmperfError, UnavailableError
+from pytest_llmperf.engines.base import engine_of
+from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
 from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
@@ -22,8 +25,11 @@ from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline.facts import gather
 from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
-from pytest_llmperf.pipeline.servers import Server, ServerPool
+from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool
 from pytest_llmperf.telemetry import host as hosts
+
+ENDPOINT_KEY = "LLMPERF_API_KEY"
+"""Name of the variable with the API key of ``--llmperf-endpoint``."""
 
 
 @dataclass(kw_only=True)
@@ -37,6 +43,7 @@ class Campaign:
         accept: which measured values become baselines.
         why: the reason stored with them.
         endpoint: a running server to measure instead of starting the arms' engines.
+        arguments: the options that choose the same subject, values and baselines again.
         family: number of gated cases, over which p-values are adjusted.
         show: takes the text of the progress line.
     """
@@ -47,9 +54,11 @@ class Campaign:
     accept: baseline.Mode
     why: str
     endpoint: str | None
+    arguments: str
     family: int
     show: Callable[[str], None]
     clock: Clock = CLOCK
+    _seeds: int = 0
 
     @cached_property
     def servers(self) -> ServerPool:
@@ -58,37 +67,55 @@ class Campaign:
 
     @cached_property
     def host(self) -> hosts.Host:
-        """This machine."""
+        """This machine, with all of its GPUs."""
         return hosts.read(gpu.names())
 
     @cached_property
-    def shelf(self) -> Shelf:
-        """The committed baselines."""
-        return Shelf(
-            store=baseline.Store(self.baselines),
-            hardware=self.host.slug,
-            accept=self.accept,
-            why=self.why,
-            family=self.family,
-        )
+    def _idle(self) -> Finding:
+        """How busy this host is without us: asked before our first start, and while nobody else measures."""
+        with HostLease(show=self.show):
+            return preconditions.host_idle(hosts.busy_share(self.clock))
+
+    def machine(self, case: Case, arm: Arm) -> hosts.Host:
+        """The machine that an arm runs on, with the GPUs that the suite asks for."""
+        if (name := engine_of(arm).elsewhere(arm)) is not None:
+            return hosts.elsewhere(name)
+        if case.suite.hardware.gpu is None:
+            return self.host
+        return hosts.read(self._fitting_gpus(case)[: case.suite.hardware.count])
 
     def subject(self, case: Case) -> Arm:
-        """The arm under judgement: the case's own, or the endpoint that stands for it."""
+        """The arm under judgement: the case's own, or the endpoint that stands for it.
+
+        An endpoint's API key is taken from ``LLMPERF_API_KEY`` where that is set, or from the variable that an arm of
+        the external engine names.
+        """
         if self.endpoint is None:
             return case.arm
-        return replace(case.arm, engine="external", options={"url": self.endpoint}, args=(), env={})
+        key = engine_of(case.arm).api_key_env(case.arm) or (ENDPOINT_KEY if os.environ.get(ENDPOINT_KEY) else None)
+        options = {"url": self.endpoint} | ({} if key is None else {"api_key_env": key})
+        model = replace(case.arm.model, shape={})
+        return replace(case.arm, engine="external", model=model, options=options, args=(), env={})
 
     def prepare(self, case: Case, nodeid: str, *, live: bool) -> CaseResult:
         """Check machine and engine; start the engine only when ``live``."""
         result = CaseResult(
-            suite=case.suite.name, case=case.id, nodeid=nodeid, arm=case.arm.name, hardware=self.host.label
+            suite=case.suite.name,
+            case=case.id,
+            nodeid=nodeid,
+            arm=case.arm.name,
+            hardware=self.machine(case, self.subject(case)).label,
+            subject=self._named(case),
+            variant=case.arm.variant_of is not None,
+            arguments=self.arguments,
         )
-        if reason := self._unavailable(case):
+        if reason := self.unavailable(case):
             return replace(result, skipped=reason)
-        findings = preconditions.before_start(hosts.busy_share(self.clock))
-        if not live:
-            return replace(result, findings=(*findings, *preconditions.at_start()))
+        findings: tuple[Finding, ...] = ()
         try:
+            findings = (self._idle,)
+            if not live:
+                return replace(result, findings=(*findings, *preconditions.at_start()))
             server = self.start(case)
         except EngineError as error:
             return replace(result, findings=findings, failure=error.describe())
@@ -123,10 +150,10 @@ class Campaign:
         judged, failure = Judged((), {}), ""
         try:
             with HostLease(show=self.show):
-                judged = judge_case(case, work, self.shelf, prepared, self.clock)
+                judged = judge_case(case, work, self._shelf(case), prepared, self.clock)
         except EngineError as error:
             failure = error.describe()
-            self.servers.discard(self.subject(case))
+            self._discard(case, error)
         except (LlmperfError, OSError) as error:
             judged = Judged(tuple(judge.void(case.gates, f"nothing was judged: {error}")), {})
         return replace(
@@ -147,9 +174,13 @@ class Campaign:
         Raises:
             EngineError: the engine did not start, died, hung or sent wrong answers.
         """
-        work = self._work(case, ())
-        with HostLease(show=self.show):
-            work.run_candidate(runs)
+        work = self._work(case, case.gates)
+        try:
+            with HostLease(show=self.show):
+                work.run_candidate(runs)
+        except EngineError as error:
+            self._discard(case, error)
+            raise
         return measurement(work.of("candidate"))
 
     def keep_for(self, cases: Sequence[Case]) -> None:
@@ -162,28 +193,57 @@ class Campaign:
         if "servers" in self.__dict__:
             self.servers.close()
 
+    def unavailable(self, case: Case) -> str:
+        """Why the case cannot be measured here, "" when it can."""
+        wanted, subject = case.suite.hardware, self.subject(case)
+        if wanted.gpu is not None and engine_of(subject).elsewhere(subject) is None:
+            here = self._fitting_gpus(case)
+            if len(here) < wanted.count:
+                return f"needs {wanted.count}x {wanted.gpu}; this machine has {len(here)} (it is {self.host.label})"
+        for arm in (subject, *case.references):
+            if reason := engine_of(arm).unavailable(arm):
+                return f"{arm.name}: {reason}"
+        return ""
+
+    def _named(self, case: Case) -> str:
+        if self.endpoint is not None:
+            return f"arm {case.arm.name} at {self.endpoint}"
+        return f"arm {case.arm.name}" if case.arm.variant_of is not None else ""
+
+    def _fitting_gpus(self, case: Case) -> tuple[str, ...]:
+        wanted = (case.suite.hardware.gpu or "").lower()
+        return tuple(name for name in gpu.names() if wanted in name.lower())
+
+    def _shelf(self, case: Case) -> Shelf:
+        return Shelf(
+            store=baseline.Store(self.baselines),
+            hardware=self.machine(case, self.subject(case)).slug,
+            accept=self.accept,
+            why=self.why,
+            family=self.family,
+        )
+
     def _work(self, case: Case, recorded: Sequence[Gate]) -> CaseMeasurement:
         return CaseMeasurement(
             case=case,
             subject=self.subject(case),
             servers=self.servers,
             folder=self.save,
-            seed=self.seed,
             clock=self.clock,
             show=self.show,
-            environment=lambda server: gather(case, server.arm, self.host, server.endpoint.model),
+            environment=lambda server: gather(case, server.arm, self.machine(case, server.arm), server.endpoint.model),
+            next_seed=self._next_seed,
             recorded=tuple(recorded),
         )
 
-    def _unavailable(self, case: Case) -> str:
-        """Why the case cannot be measured here, "" when it can."""
-        wanted = case.suite.hardware
-        if wanted.gpu is not None:
-            here = [name for name in gpu.names() if wanted.gpu.lower() in name.lower()]
-            if len(here) < wanted.count:
-                return f"needs {wanted.count}x {wanted.gpu}; this machine has {len(here)} (it is {self.host.label})"
+    def _next_seed(self) -> int:
+        """No two runs of an invocation, and no run and its warm-up, send the same prompts."""
+        self._seeds += 1
+        text = f"{self.seed}/{self._seeds}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+    def _discard(self, case: Case, error: EngineError) -> None:
+        """Whatever took part in a failure starts afresh for the next case; what hung will not end by itself either."""
+        grace_s = HUNG_GRACE_S if isinstance(error, StallError) else STOP_GRACE_S
         for arm in (self.subject(case), *case.references):
-            engine: Engine = registry.load("engine", arm.engine)()
-            if reason := engine.unavailable(arm):
-                return f"{arm.name}: {reason}"
-        return ""
+            self.servers.discard(arm, grace_s)

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pytest_llmperf.clock import Clock
+from pytest_llmperf.telemetry.fetch import NoAnswerError, SilentError, fetch
+
+__all__ = ["Answer", "NoAnswerError", "SilentError", "ask", "headers", "scrubbed"]
 
 _EXCERPT = 2000
-
-
-class NoAnswerError(Exception):
-    """Nobody listens, or the connection broke before the answer was whole."""
-
-
-class SilentError(Exception):
-    """The connection is there and the answer did not come in time."""
+_SECRET_LENGTH = 6
+"""A shorter key ("EMPTY", "test") is a placeholder, and taking it out would damage model names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status and body of a whole answer."""
+    """Status and body of a whole answer, without the API key; ``location`` is where a redirect leads, or ""."""
 
     status: int
     body: bytes
+    location: str = ""
 
     @property
     def text(self) -> str:
@@ -48,41 +46,39 @@ def headers(api_key_env: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
+def scrubbed(text: str, api_key_env: str | None) -> str:
+    """``text`` with ``***`` for the API key, as it is and as JSON writes it: a server may repeat what it was sent."""
+    for form in _forms(api_key_env):
+        text = text.replace(form, "***")
+    return text
+
+
 def ask(
     method: str,
     url: str,
     *,
     timeout_s: float,
-    clock: Clock,
     api_key_env: str | None = None,
     body: Mapping[str, Any] | None = None,
 ) -> Answer:
-    """One request and its whole answer within ``timeout_s``, also from a server that sends byte by byte.
+    """One request and its whole answer within ``timeout_s``; see ``telemetry.fetch``. The answer holds no API key.
 
     Raises:
-        NoAnswerError: refused or broken.
+        NoAnswerError: refused, broken, too large, or a URL that leads nowhere.
         SilentError: not done in time.
     """
-    import requests  # noqa: PLC0415 (not for collection time)
+    reply = fetch(method, url, timeout_s=timeout_s, headers=headers(api_key_env), body=body)
+    content = reply.body
+    for form in _forms(api_key_env):
+        content = content.replace(form.encode(), b"***")
+    return Answer(reply.status, content, scrubbed(reply.location, api_key_env))
 
-    deadline = clock.monotonic_ns() + timeout_s * 1e9
-    try:
-        with requests.Session() as session:
-            # No proxy and no .netrc: the load goes straight to the server too.
-            session.trust_env = False
-            with session.request(
-                method, url, json=body, headers=headers(api_key_env), timeout=timeout_s, stream=True
-            ) as answer:
-                parts = []
-                # By bytes: a larger piece would be waited for, and these answers are short.
-                for part in answer.iter_content(chunk_size=1):
-                    parts.append(part)
-                    if clock.monotonic_ns() > deadline:
-                        raise SilentError
-                return Answer(answer.status_code, b"".join(parts))
-    except requests.Timeout:
-        raise SilentError from None
-    except requests.RequestException as error:
-        if "timed out" in str(error).lower():  # in the middle of a body requests says ConnectionError for it
-            raise SilentError from None
-        raise NoAnswerError from None
+
+def _forms(api_key_env: str | None) -> tuple[str, ...]:
+    """How the key may be written, longest first."""
+    key = (os.environ.get(api_key_env) or "").strip() if api_key_env else ""
+    if len(key) < _SECRET_LENGTH:
+        return ()
+    escaped = {json.dumps(key)[1:-1], json.dumps(key, ensure_ascii=False)[1:-1]}
+    forms = {key, *escaped, *(form.replace("/", r"\/") for form in escaped)}
+    return tuple(sorted(forms, key=len, reverse=True))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_llmperf import load, metrics, registry, workload
+from pytest_llmperf import load, metrics, workload
 from pytest_llmperf.checks import lengths, validity
 from pytest_llmperf.clock import Clock
-from pytest_llmperf.engines.base import Engine
+from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
 from pytest_llmperf.load.capture import End, Progress
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
-from pytest_llmperf.model.outcome import Outcome
+from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
 from pytest_llmperf.model.suite import Arm
@@ -32,20 +31,22 @@ class Trial:
     values: Mapping[str, float]
 
     @property
-    def invalid_metrics(self) -> frozenset[str]:
-        """The metrics that this run's findings forbid to judge."""
-        found: set[str] = set()
+    def invalid(self) -> dict[str, str]:
+        """The metrics that this run's findings forbid to judge, each with the finding that does."""
+        found: dict[str, str] = {}
         for finding in self.run.findings:
             if finding.invalidates:
-                found |= self.values.keys() if finding.metrics is None else finding.metrics
-        return frozenset(found)
+                names = self.values.keys() if finding.metrics is None else finding.metrics
+                found |= dict.fromkeys(names, f"{finding} (run {self.run.id})")
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What to run: the place of one run in its case."""
+    """What to run: the place of one run in its case, and the gates that its validity is checked for."""
 
     case: Case
+    gates: tuple[Gate, ...]
     role: Role
     order: int
     seed: int
@@ -104,9 +105,10 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     )
     values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
     findings = (
-        *validity.client_findings(run.client, values, case.gates),
+        *validity.client_findings(run.client, values, task.gates),
         validity.prefix_findings(run.records),
         lengths.input_length(run.records),
+        *validity.acceptance_findings(acceptance, run.records),
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
@@ -122,9 +124,8 @@ def _acceptance(
     """Speculation over the run, or the restart of the server that its counters show; the run is saved either way."""
     if before is None or after is None:
         return None, None
-    engine: Engine = registry.load("engine", arm.engine)()
     try:
-        return engine.acceptance(arm, before, after), None
+        return engine_of(arm).acceptance(arm, before, after), None
     except DeathError as error:
         return None, error
 
@@ -134,12 +135,6 @@ def _line(task: Task, server: Server, now: Progress) -> str:
         f"{task.case.id}  {task.role} {task.order + 1} on {server.arm.name}: {now.done} of {now.total} requests,"
         f" {now.in_flight} in flight, {now.elapsed_s:.0f} s"
     )
-
-
-def run_seed(base: int, case: Case, count: int) -> int:
-    """The seed of the ``count``-th run of a case: no two runs, and no run and its warm-up, send the same prompts."""
-    text = f"{base}/{case.suite.name}/{case.arm.name}/{case.id}/{count}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
 
 def _kind(acceptance: Acceptance | None) -> str:
@@ -167,7 +162,7 @@ def _require_sane(run: Run, end: End, server: Server) -> None:
 
 
 def _failed_requests(records: Records, kept: str, evidence: str, server: Server) -> EngineError:
-    bad = [i for i in range(len(records)) if records.outcome[i] != Outcome.OK]
+    bad = [i for i in range(len(records)) if records.failed[i]]
     reasons = Counter(records.reason[i] for i in bad)
     lines = [f"{count} x {reason}" for reason, count in reasons.most_common(5)]
     return SanityError(

@@ -5,31 +5,31 @@ from __future__ import annotations
 import platform
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from pytest_llmperf import __version__, registry
+from pytest_llmperf import __version__
 from pytest_llmperf.checks import comparability
-from pytest_llmperf.engines.base import Engine
+from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.model.case import Case, workload_digest
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.telemetry.host import Host
 
 
-def gather(case: Case, arm: Arm, host: Host, model_id: str) -> Mapping[str, str]:
-    """Facts of one arm on this host, before anything about its speed is known."""
-    engine: Engine = registry.load("engine", arm.engine)()
+def gather(case: Case, arm: Arm, machine: Host, model_id: str) -> Mapping[str, str]:
+    """Facts of one arm on ``machine``, before anything about its speed is known."""
+    engine = engine_of(arm)
     return {
-        "hardware": host.slug,
+        "hardware": machine.slug,
         "workload": workload_digest(case.workload, case.load),
         "weights": arm.model.weights,
         "client": "llmperf",
-        "client_placement": "shared",
+        "client_placement": "shared" if engine.elsewhere(arm) is None else "remote",
         "client_version": __version__,
         "model": model_id,
-        "args": shlex.join(arm.args),
+        "args": shlex.join(redacted_args(arm.args)),
         "options": " ".join(f"{key}={value}" for key, value in sorted({**arm.options, **arm.model.shape}.items())),
         "env": " ".join(f"{key}={redacted(key, value)}" for key, value in sorted(arm.env.items())),
-        "node": host.node,
+        "node": machine.node,
         "python": platform.python_version(),
         "kernel": platform.release(),
         **engine.identity(arm),
@@ -37,9 +37,24 @@ def gather(case: Case, arm: Arm, host: Host, model_id: str) -> Mapping[str, str]
     }
 
 
-SECRET = re.compile(r"TOKEN|KEY|SECRET|PASSW", re.IGNORECASE)
+def redacted_args(args: Sequence[str]) -> list[str]:
+    """Arguments without secrets: the value of a flag whose name says that it is one."""
+    shown: list[str] = []
+    for arg in args:
+        flag, equals, _ = arg.partition("=")
+        if shown and shown[-1].startswith("-") and "=" not in shown[-1] and SECRET.search(shown[-1]):
+            shown.append(HIDDEN)
+        elif equals and flag.startswith("-") and SECRET.search(flag):
+            shown.append(f"{flag}={HIDDEN}")
+        else:
+            shown.append(arg)
+    return shown
+
+
+SECRET = re.compile(r"(API|ACCESS|AUTH|HF|HUB)[-_]?(TOKEN|KEY)|[-_]TOKEN$|[-_]KEY$|SECRET|PASSW", re.IGNORECASE)
+HIDDEN = "(redacted)"
 
 
 def redacted(name: str, value: str) -> str:
     """The value of a variable, unless its name says that it is nobody's business."""
-    return "(redacted)" if SECRET.search(name) else value
+    return HIDDEN if SECRET.search(name) else value

@@ -10,11 +10,13 @@ from pathlib import Path
 from pytest_llmperf import baseline, judge
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.clock import Clock
-from pytest_llmperf.errors import BaselineError
+from pytest_llmperf.errors import BaselineError, UsageError
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.pipeline.execute import Trial
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 
 ACCEPTED_RUNS = 3
@@ -47,11 +49,12 @@ class Shelf:
 
     def records(self, case: Case, gate: Gate) -> bool:
         """Whether this session writes the baseline of one gate instead of judging by it."""
+        if self.accept == "all":
+            return True  # without a look at the old one, which may be broken
         return baseline.may_write(self.accept, self.store.read(self._slug(case, gate), case.suite.name, case.id))
 
     def _slug(self, case: Case, gate: Gate) -> str:
-        counts = _any_hardware(case) and not gate.metric.timing
-        return comparability.ANY_HARDWARE if counts else self.hardware
+        return baseline.slug_of(gate.metric.name, self.hardware, any_hardware=_any_hardware(case))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,43 @@ def judge_case(case: Case, work: CaseMeasurement, shelf: Shelf, prepared: CaseRe
     if stored:
         found, environment = _stored(case, work, stored, shelf, prepared, clock)
         verdicts |= found
-    ordered = [verdicts[gate.metric.name] for gate in gates]
-    confirmed = work.confirm(_without_invalid(ordered, work.invalid_metrics()), gates)
-    return Judged(tuple(confirmed), comparability.changed(environment, work.facts()))
+    confirmed = _confirmed(work, gates, [verdicts[gate.metric.name] for gate in gates])
+    changed = {
+        **{key: values for arm in case.references for key, values in _changed(work, arm).items()},
+        **comparability.changed(environment, work.facts()),
+    }
+    return Judged(tuple(confirmed), changed)
+
+
+def _changed(work: CaseMeasurement, arm: Arm) -> Mapping[str, tuple[str, str]]:
+    return comparability.changed(work.facts("reference", arm.name), work.facts())
+
+
+def _confirmed(work: CaseMeasurement, gates: Sequence[Gate], verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Measure once more after a fresh start of the candidate; only the reds that are seen again stay red."""
+    red = [gate for gate, verdict in zip(gates, verdicts, strict=True) if verdict.word is Word.REGRESSED]
+    if not red:
+        return list(verdicts)
+    if not work.servers.can_restart(work.subject):
+        return [judge.unconfirmed(verdict) for verdict in verdicts]
+    arms = {gate.reference for gate in red}
+    before, after = work.fresh_pair([arm for arm in work.case.references if arm.name in arms])
+    return [
+        _confirm(verdict, gate, before.get(gate.reference or ""), after)
+        for gate, verdict in zip(gates, verdicts, strict=True)
+    ]
+
+
+def _confirm(verdict: Verdict, gate: Gate, before: Trial | None, after: Trial) -> Verdict:
+    name = gate.metric.name
+    runs = [after] if before is None else [before, after]
+    for trial in runs:
+        if name in trial.invalid:
+            return judge.unconfirmed(verdict, f"the run after a fresh start was invalid: {trial.invalid[name]}")
+        if name not in trial.values:
+            return judge.unconfirmed(verdict, "the run after a fresh start has no value")
+    reference = verdict.reference if before is None else before.values[name]
+    return verdict if reference is None else judge.confirm(verdict, gate, reference, after.values[name])
 
 
 def _within_session(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
@@ -97,11 +134,11 @@ def _stored(
 ) -> tuple[dict[str, Verdict], Mapping[str, str]]:
     try:
         recorded = [gate for gate in gates if shelf.records(case, gate)]
-        baselines = shelf.read(case)
+        judged = [gate for gate in gates if gate not in recorded]
+        baselines = shelf.read(case) if judged else []
         verdicts = _record(case, work, recorded, shelf, prepared, clock) if recorded else {}
     except BaselineError as error:
         return {verdict.metric: verdict for verdict in judge.refuse(gates, str(error))}, {}
-    judged = [gate for gate in gates if gate not in recorded]
     if not judged:
         return verdicts, {}
     for look in judge.LOOKS:
@@ -122,12 +159,17 @@ def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: 
     place = _shown(shelf.place(case, gate))
     if why := reference.refused.get(verdict.metric):
         return replace(verdict, cause=f"{why} ({place})")
-    return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no {place}")
+    return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no file {place}")
 
 
 def _record(
     case: Case, work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
 ) -> dict[str, Verdict]:
+    if case.arm.variant_of is not None:
+        raise UsageError(
+            f"--llmperf-accept: {case.arm.name} is a variant of {case.arm.variant_of}, whose baseline its values would"
+            " become; accept without --llmperf-engine"
+        )
     work.run_candidate(ACCEPTED_RUNS)
     runs = measurement(work.of("candidate"))
     result = replace(prepared, environment=work.facts(), findings=(*prepared.findings, *work.findings()))
@@ -154,14 +196,6 @@ def _record(
         )
         for gate in gates
     }
-
-
-def _without_invalid(verdicts: Sequence[Verdict], invalid: Mapping[str, str]) -> list[Verdict]:
-    """INVALID instead of any other word where a run's findings forbid to judge the metric."""
-    return [
-        replace(verdict, word=Word.INVALID, cause=invalid[verdict.metric]) if verdict.metric in invalid else verdict
-        for verdict in verdicts
-    ]
 
 
 def _shown(path: Path) -> Path:

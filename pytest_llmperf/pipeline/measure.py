@@ -1,12 +1,12 @@
-"""One case, measured and judged: warm-up, runs, verdicts, confirmation of what looks red."""
+"""The runs of one case: warm-up, turns between the arms, a fresh start; what is valid counts, everything is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
-from pytest_llmperf import judge
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.metrics.definitions import METRICS
@@ -16,10 +16,9 @@ from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm
-from pytest_llmperf.model.verdict import Verdict, Word
 from pytest_llmperf.pipeline import archive, warmup
-from pytest_llmperf.pipeline.execute import Task, Trial, execute, run_seed
-from pytest_llmperf.pipeline.servers import Server, ServerPool
+from pytest_llmperf.pipeline.execute import Task, Trial, execute
+from pytest_llmperf.pipeline.servers import Server
 
 INTERLEAVING = "ABBAABBA"
 """Order of an in-session comparison: A is the reference, B the candidate. A linear drift of the machine cancels."""
@@ -27,8 +26,18 @@ INTERLEAVING = "ABBAABBA"
 REPLACEMENTS = 2
 """Invalid runs of one case that are measured again; all of them stay in the record."""
 
-CANDIDATE: Role = "candidate"
-REFERENCE: Role = "reference"
+
+class Servers(Protocol):
+    """What a case needs of the running servers (``pipeline.servers.ServerPool``)."""
+
+    def get(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
+        """The running server of an arm, started where there is none."""
+
+    def restart(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
+        """A fresh start of it."""
+
+    def can_restart(self, arm: Arm) -> bool:
+        """Whether we are the ones who start it."""
 
 
 @dataclass(kw_only=True)
@@ -38,7 +47,9 @@ class CaseMeasurement:
     Attributes:
         case: with only the selected gates.
         subject: the arm under judgement.
-        recorded: the gates whose metrics an accepted baseline keeps.
+        recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
+        next_seed: a seed that no run of this session had.
+        run: how one run is made.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
         steady: False once a warm-up ended at a bound.
@@ -46,71 +57,47 @@ class CaseMeasurement:
 
     case: Case
     subject: Arm
-    servers: ServerPool
+    servers: Servers
     folder: Path
-    seed: int
     clock: Clock
     show: Callable[[str], None]
     environment: Callable[[Server], Mapping[str, str]]
+    next_seed: Callable[[], int]
     recorded: tuple[Gate, ...] = ()
+    run: Callable[[Task, Server, Clock, Callable[[str], None]], Trial] = execute
     trials: list[Trial] = field(default_factory=list)
     warm: set[str] = field(default_factory=set)
     steady: bool = True
     executed: list[str] = field(default_factory=list)
+    _measured: int = 0
     _replacements: int = 0
 
     def run_candidate(self, count: int) -> None:
         """Measure the candidate until there are ``count`` runs of it."""
-        while len(self.of(CANDIDATE)) < count:
-            self._run(self._candidate(), CANDIDATE)
+        while len(self.of("candidate")) < count:
+            self._measure(self.subject, "candidate")
 
     def interleave(self) -> None:
-        """Both sides by turns, one loaded at a time."""
+        """Both sides by turns, one loaded at a time, all of them warm before the first turn."""
+        self._warmed(self.subject, "candidate")
+        for arm in self.case.references:
+            self._warmed(arm, "reference")
         for side in INTERLEAVING:
             if side == "B":
-                self._run(self._candidate(), CANDIDATE)
+                self._measure(self.subject, "candidate")
             else:
                 for arm in self.case.references:
-                    self._run(self._warmed(arm, REFERENCE), REFERENCE)
+                    self._measure(arm, "reference")
 
-    def confirm(self, verdicts: Sequence[Verdict], gates: Sequence[Gate]) -> list[Verdict]:
-        """Measure once more after a fresh start of the candidate; keep only the reds that are seen again."""
-        if not any(verdict.word is Word.REGRESSED for verdict in verdicts):
-            return list(verdicts)
-        if not self.servers.can_restart(self.subject):
-            return [judge.unconfirmed(v) if v.word is Word.REGRESSED else v for v in verdicts]
-        fresh_reference = {}
-        if any(gate.reference for gate, verdict in self._red(gates, verdicts)):
-            for arm in self.case.references:
-                fresh_reference[arm.name] = self._run(self._warmed(arm, REFERENCE), "confirmation")
-        self.servers.restart(self.subject, generation_timeout_s=self.case.suite.stall_timeout_s)
-        fresh = self._run(self._candidate(), "confirmation")
-        confirmed = list(verdicts)
-        for i, (gate, verdict) in enumerate(zip(gates, verdicts, strict=True)):
-            if verdict.word is not Word.REGRESSED:
-                continue
-            name = gate.metric.name
-            before = fresh_reference[gate.reference].values.get(name) if gate.reference else verdict.reference
-            after = fresh.values.get(name)
-            if before is None or after is None:
-                confirmed[i] = judge.unconfirmed(verdict, "the run after a fresh start has no value")
-            else:
-                confirmed[i] = judge.confirm(verdict, gate, before, after)
-        return confirmed
+    def fresh_pair(self, references: Sequence[Arm]) -> tuple[Mapping[str, Trial], Trial]:
+        """One more run of each of ``references``, by name, and one of the candidate after a fresh start of it."""
+        before = {arm.name: self._measure(arm, "reference", "confirmation") for arm in references}
+        self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
+        return before, self._measure(self.subject, "candidate", "confirmation")
 
     def of(self, role: Role, arm: str | None = None) -> list[Trial]:
         """The runs of one role, in order; of one arm where it is named."""
         return [t for t in self.trials if t.run.role == role and (arm is None or t.run.arm == arm)]
-
-    def invalid_metrics(self) -> dict[str, str]:
-        """The metrics that may not be judged, with the finding that says so."""
-        invalid: dict[str, str] = {}
-        for trial in self.trials:
-            for finding in trial.run.findings:
-                if finding.invalidates:
-                    names = trial.values.keys() if finding.metrics is None else finding.metrics
-                    invalid |= dict.fromkeys(names, f"{finding} (run {trial.run.id})")
-        return invalid
 
     def findings(self) -> tuple[Finding, ...]:
         """What the runs that count, and the warm-up, have to say: of each check the first failure, else the last."""
@@ -121,14 +108,14 @@ class CaseMeasurement:
                     found[finding.check] = finding
         return (*found.values(), preconditions.warmed_up(steady=self.steady)) if found else ()
 
-    def facts(self) -> Mapping[str, str]:
-        """The environment of the candidate's first run; {} before there is one."""
-        candidates = self.of(CANDIDATE)
-        return candidates[0].run.environment if candidates else {}
+    def facts(self, role: Role = "candidate", arm: str | None = None) -> Mapping[str, str]:
+        """The environment of the first run of a role; {} before there is one."""
+        runs = self.of(role, arm)
+        return runs[0].run.environment if runs else {}
 
     def mean_values(self) -> dict[str, float]:
         """Mean of the candidate's runs, for every metric that all of them have."""
-        candidates = self.of(CANDIDATE)
+        candidates = self.of("candidate")
         if not candidates:
             return {}
         shared = set.intersection(*(set(trial.values) for trial in candidates))
@@ -138,15 +125,9 @@ class CaseMeasurement:
             if name in shared
         }
 
-    @staticmethod
-    def _red(gates: Iterable[Gate], verdicts: Iterable[Verdict]) -> list[tuple[Gate, Verdict]]:
-        return [(g, v) for g, v in zip(gates, verdicts, strict=True) if v.word is Word.REGRESSED]
-
-    def _candidate(self) -> Server:
-        return self._warmed(self.subject, CANDIDATE)
-
-    def _warmed(self, arm: Arm, instance: Role) -> Server:
-        server = self.servers.get(arm, instance=instance, generation_timeout_s=self.case.suite.stall_timeout_s)
+    def _warmed(self, arm: Arm, side: Role) -> Server:
+        instance = side if side == "candidate" else f"{side} {arm.name}"
+        server = self.servers.get(arm, instance, generation_timeout_s=self.case.suite.stall_timeout_s)
         if server.session not in self.warm:
             self._warm_up(server)
             self.warm.add(server.session)
@@ -170,11 +151,13 @@ class CaseMeasurement:
 
         self.steady &= warmup.warm_up(run_once, elapsed_s, wanted.at_most_s)
 
-    def _run(self, server: Server, role: Role) -> Trial:
-        gated = {gate.metric.name for gate in self.case.gates}
+    def _measure(self, arm: Arm, side: Role, role: Role | None = None) -> Trial:
+        """One run that counts; an invalid one is made again while there are replacements."""
+        gated = {gate.metric.name for gate in (*self.case.gates, *self.recorded)}
         while True:
-            trial = self._execute(self.case, server, role, sum(t.run.role != "warmup" for t in self.trials))
-            if not (trial.invalid_metrics & gated) or self._replacements == REPLACEMENTS:
+            trial = self._execute(self.case, self._warmed(arm, side), role or side, self._measured)
+            self._measured += 1
+            if not (trial.invalid.keys() & gated) or self._replacements == REPLACEMENTS:
                 self.trials.append(trial)
                 return trial
             # Kept on disk with its findings; only a valid run, or the last attempt, is judged.
@@ -182,22 +165,25 @@ class CaseMeasurement:
 
     def _execute(self, case: Case, server: Server, role: Role, order: int) -> Trial:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
+        self.executed.append(folder.name)
         task = Task(
             case=case,
+            gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
             role=role,
             order=order,
-            seed=run_seed(self.seed, case, len(self.executed)),
+            seed=self.next_seed(),
             folder=folder,
             environment=self.environment(server),
         )
-        self.executed.append(folder.name)
-        return execute(task, server, self.clock, self.show)
+        return self.run(task, server, self.clock, self.show)
 
 
 def measurement(trials: Sequence[Trial]) -> Measurement:
-    """One value per metric and run."""
+    """One value per metric and run, and what the runs' findings forbid to judge."""
     samples: dict[str, list[Observation]] = {}
+    invalid: dict[str, str] = {}
     for trial in trials:
+        invalid = {**trial.invalid, **invalid}
         for name, value in trial.values.items():
             samples.setdefault(name, []).append(Observation(value, trial.run.session, trial.run.order))
-    return Measurement({name: tuple(values) for name, values in samples.items()})
+    return Measurement({name: tuple(values) for name, values in samples.items()}, invalid)

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from pytest_llmperf import judge, registry
-from pytest_llmperf.engines.base import Engine
+from pytest_llmperf import judge
+from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
-from pytest_llmperf.pipeline.facts import redacted
+from pytest_llmperf.pipeline.facts import redacted, redacted_args
 from pytest_llmperf.pipeline.measure import INTERLEAVING
 from pytest_llmperf.pipeline.servers import command_of, server_key
 
@@ -73,14 +73,14 @@ def _case_lines(case: Case, subject: Arm, items: Collection[str]) -> list[str]:
 
 
 def _command(arm: Arm) -> str:
-    engine: Engine = registry.load("engine", arm.engine)()
+    engine = engine_of(arm)
     if reason := engine.unavailable(arm):
         return f"skipped: {reason}"
     command = command_of(engine, arm, FOLDER)
     if command is None:
         return f"attach to {engine.address(arm, FOLDER)}"
     environment = [f"{key}={redacted(key, value)}" for key, value in command.env.items()]
-    return shlex.join([*environment, *command.argv])
+    return shlex.join([*environment, *redacted_args(command.argv)])
 
 
 def _schedule(case: Case) -> str:
@@ -99,5 +99,5 @@ def _gate(gate: Gate) -> str:
 
 
 def _runs(case: Case) -> int:
-    interleaved = len(INTERLEAVING) if case.references else 0
-    return max(interleaved, judge.LOOKS[0].runs)
+    turns = INTERLEAVING.count("B") + INTERLEAVING.count("A") * len(case.references) if case.references else 0
+    return max(turns, judge.LOOKS[0].runs)

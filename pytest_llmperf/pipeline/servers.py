@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pytest_llmperf import registry
 from pytest_llmperf.clock import CLOCK, Clock
-from pytest_llmperf.engines.base import Engine
+from pytest_llmperf.engines.base import Engine, engine_of
 from pytest_llmperf.errors import DeathError, StartError, UnavailableError, UsageError
 from pytest_llmperf.launchers import ports
 from pytest_llmperf.launchers.base import Process, StopReport
@@ -21,19 +21,24 @@ from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.suite import Arm
-from pytest_llmperf.pipeline.control import NoAnswerError, SilentError, ask, headers
+from pytest_llmperf.pipeline.control import headers
 from pytest_llmperf.pipeline.readiness import Climb, exit_description
 from pytest_llmperf.telemetry.prometheus import scrape
 
 STOP_GRACE_S = 10.0
 """How long an engine may take to end by itself before it is killed."""
 
+HUNG_GRACE_S = 1.0
+"""The same for an engine that did not become ready or did not answer: it has nothing to finish."""
+
 GENERATION_TIMEOUT_S = 300.0
 """For the first completion of a start, where the suite's stall timeout does not say less."""
 
 EVIDENCE_LINES = 20
 _CLASSIFIED_LINES = 2000
-_ATTACHED_TIMEOUT_S = 2.0
+ATTACH_TIMEOUT_S = 10.0
+"""A server of somebody else is up or it is not: nothing is loading that would be worth waiting for."""
+
 _SCRAPE_TIMEOUT_S = 5.0
 
 
@@ -66,14 +71,11 @@ class Server:
         return None if self.process is None else self.process.log
 
     def alive(self) -> bool:
-        """Whether its process runs; for a server of somebody else, whether anything answers within two seconds."""
-        if self.process is not None:
-            return self.process.poll() is None
-        try:
-            ask("GET", f"{self.endpoint.url}/health", timeout_s=_ATTACHED_TIMEOUT_S, clock=self.clock)
-        except (NoAnswerError, SilentError):
-            return False
-        return True
+        """Whether its process runs.
+
+        A server of somebody else counts as alive: its requests tell, and asking it more would be load.
+        """
+        return self.process is None or self.process.poll() is None
 
     def counters(self) -> Counters | None:
         """Its counters now; None when it shows none."""
@@ -81,12 +83,11 @@ class Server:
 
     def death(self, when: str) -> DeathError:
         """The error that says how its process ended, with the cause by its log and the last lines of that."""
-        engine: Engine = registry.load("engine", self.arm.engine)()
         code = None if self.process is None else self.process.poll()
-        how = "nothing answers any more" if code is None else f"the engine's process {exit_description(code)}"
+        how = "ended" if code is None else exit_description(code)
         return DeathError(
-            f"{self.arm.name}: {how} {when}",
-            cause=engine.classify(self.tail(_CLASSIFIED_LINES)) or "crash",
+            f"{self.arm.name}: the engine's process {how} {when}",
+            cause=engine_of(self.arm).classify(self.tail(_CLASSIFIED_LINES)) or "crash",
             evidence=self.tail(),
             log=self.log,
         )
@@ -107,18 +108,14 @@ class Server:
             log.seek(offset)
             return log.read()
 
-    def stop(self) -> StopReport | None:
+    def stop(self, grace_s: float = STOP_GRACE_S) -> StopReport | None:
         """End the process and all that it started; None when it is not ours. May be called again."""
-        return None if self.process is None else self.process.stop(STOP_GRACE_S)
+        return None if self.process is None else self.process.stop(grace_s)
 
 
 def server_key(arm: Arm) -> str:
-    """Equal keys, equal servers: a hash of launcher, engine, options, arguments, environment and model, not of names.
-
-    Raises:
-        pydantic.ValidationError: options or shape that the engine does not know.
-    """
-    engine: Engine = registry.load("engine", arm.engine)()
+    """Equal keys, equal servers: a hash of launcher, engine, options, arguments, environment and model, no names."""
+    engine = engine_of(arm)
     content = {
         "launcher": arm.launcher,
         "engine": arm.engine,
@@ -150,15 +147,16 @@ def start(
 ) -> Server:
     """Start the arm's engine and wait until it has generated a token.
 
-    Bounded by ``arm.start_timeout_s``, the first completion by ``generation_timeout_s`` as well. Whatever is raised,
-    KeyboardInterrupt included, nothing is left running.
+    Bounded by ``arm.start_timeout_s`` until it is up (``ATTACH_TIMEOUT_S`` where nothing is started), and by
+    ``generation_timeout_s`` for the first completion. Whatever is raised here, KeyboardInterrupt included, nothing is
+    left running.
 
     Raises:
         UnavailableError: the engine cannot run here.
         UsageError: the arm asks for what its engine cannot do.
         StartError: it did not become ready; with cause, last lines of the log, and the log's path.
     """
-    engine: Engine = registry.load("engine", arm.engine)()
+    engine = engine_of(arm)
     if reason := engine.unavailable(arm):
         raise UnavailableError(f"{arm.name}: {reason}")
     session = f"{clock.utc_now():%Y%m%dT%H%M%S}-{arm.name}-{uuid.uuid4().hex[:6]}"
@@ -175,14 +173,17 @@ def start(
             exit_code=lambda: None if process is None else process.poll(),
             model=arm.model.id,
             api_key_env=engine.api_key_env(arm),
-            start_timeout_s=arm.start_timeout_s,
+            start_timeout_s=arm.start_timeout_s if process is not None else ATTACH_TIMEOUT_S,
             generation_timeout_s=generation_timeout_s,
             clock=clock,
         )
         try:
             url = climb.wait()
         except StartError as error:
-            raise _explained(error, engine, arm, process) from None
+            explained = _explained(error, engine, arm, process)
+            if process is not None:
+                process.stop(HUNG_GRACE_S)
+            raise explained from None
         undo.pop_all()
     return Server(
         arm=arm,
@@ -218,6 +219,8 @@ def _explained(error: StartError, engine: Engine, arm: Arm, process: Process | N
     port = engine.fixed_port(arm)
     if cause == "port" and port is not None:
         message += f"; port {port} is held by {ports.holder(port) or 'nobody any more'}"
+    if process is not None and process.state() == "T":
+        message += "; its process is stopped (state T), by SIGSTOP or a debugger"
     last = "\n".join(log.splitlines()[-EVIDENCE_LINES:])
     return StartError(
         message,
@@ -270,13 +273,12 @@ class ServerPool:
 
     def can_restart(self, arm: Arm) -> bool:
         """Whether the arm's engine is started by us."""
-        engine: Engine = registry.load("engine", arm.engine)()
-        return engine.command(arm, self._folder) is not None
+        return engine_of(arm).command(arm, self._folder) is not None
 
-    def discard(self, arm: Arm) -> None:
+    def discard(self, arm: Arm, grace_s: float = STOP_GRACE_S) -> None:
         """Stop all servers of this arm's key."""
         key = server_key(arm)
-        self._drop(*(place for place in self._servers if place[0] == key))
+        self._drop(*(place for place in self._servers if place[0] == key), grace_s=grace_s)
 
     def keep(self, arms: Iterable[Arm]) -> None:
         """Stop the servers that none of ``arms`` can use."""
@@ -287,11 +289,11 @@ class ServerPool:
         """Stop all servers; may be called again."""
         self._drop(*self._servers)
 
-    def _drop(self, *places: tuple[str, str]) -> None:
+    def _drop(self, *places: tuple[str, str], grace_s: float = STOP_GRACE_S) -> None:
         for place in places:
             if (server := self._servers.get(place)) is None:
                 continue
-            report = server.stop()
+            report = server.stop(grace_s)
             # Forgotten only now: an interrupt during the stop leaves it to close.
             del self._servers[place]
             if report is not None and report.leftovers:

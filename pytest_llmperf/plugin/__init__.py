@@ -77,12 +77,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    if (state := _state(session.config)) is not None and state.options.plan:
-        from pytest_llmperf.plugin.plan import show  # noqa: PLC0415
+    if not options.of(session.config).plan:
+        return None
+    if session.testsfailed:
+        raise session.Interrupted(f"{session.testsfailed} error{'s' * (session.testsfailed != 1)} during collection")
+    from pytest_llmperf.plugin.plan import show  # noqa: PLC0415
 
-        show(session, state)
-        return True
-    return None
+    show(session)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
@@ -136,10 +138,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if (state := _state(session.config)) is not None:
         state.close()
-    if (module := _loaded("pytest_llmperf.plugin.summary")) is not None:
-        module.write_reports(session.config)
+    if options.of(session.config).reports and not hasattr(session.config, "workerinput"):
+        from pytest_llmperf.plugin import summary  # noqa: PLC0415
+
+        summary.write_reports(session)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if (termination := _loaded("pytest_llmperf.plugin.termination")) is not None:
+        termination.of(config).restore()
     if (state := _state(config)) is not None:
         state.close()

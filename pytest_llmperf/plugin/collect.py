@@ -34,6 +34,7 @@ class SuiteFile(pytest.File):
             suite = suitefile.load_suite(self.path, overrides=session.options.overrides, environ=os.environ)
             cases = session.cases_of(suite)
         except (SuiteError, UsageError) as error:
+            session.suite_is_broken()
             raise self.CollectError(str(error)) from None
         for case in cases:
             yield CaseNode.from_parent(self, name=case.id, case=case)
@@ -68,7 +69,12 @@ class CaseItem(pytest.Item):
         return None if self.name == PRECONDITIONS else cast("Group", self.name)
 
     def setup(self) -> None:
-        """Measure and judge, once per case; what cannot be judged is an error here, before the test."""
+        """Measure and judge, once per case; what cannot be judged is an error here, before the test.
+
+        ``--setup-plan`` and ``--setup-only`` show the order of fixtures; nobody who asks for that wants a measurement.
+        """
+        if self.config.option.setuponly:  # --setup-plan sets it too
+            return
         session = state.of(self.config)
         judged = session.outcome(self.nodeid, self.case_node.nodeid, self.group)
         self.stash[outcome.WORD] = judged.word

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_llmperf import judge, suitefile
-from pytest_llmperf.errors import UsageError
+from pytest_llmperf.errors import EngineError, LlmperfError, UnavailableError, UsageError
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.gate import Gate
@@ -47,6 +48,7 @@ class Llmperf:
     def __init__(self, state: State, marked: Marked) -> None:
         self._state = state
         self._marked = marked
+        self._gates: tuple[Gate, ...] = ()
 
     def measure(
         self,
@@ -57,30 +59,35 @@ class Llmperf:
         args: Sequence[str] = (),
         runs: int = 1,
     ) -> Measurement:
-        """Start the arm, warm it up and measure ``runs`` runs of one case.
+        """Start the arm, warm it up and measure ``runs`` runs of one case; skips the test where it cannot run here.
+
+        What the runs' validity forbids to judge is kept in ``Measurement.invalid``; ``judge`` says INVALID of it.
 
         Args:
             case: its id; may be left out where the suite has one case for the arm.
-            suite: a suite file; the marker's by default.
+            suite: a suite file, relative to the rootdir; the marker's by default.
             engine: an arm of the suite; the marker's, or the default arm.
             args: arguments appended to the arm's.
             runs: how many runs, each with prompts of its own.
 
         Raises:
             UsageError: no suite is named, or no or several cases fit.
-            EngineError: the engine did not start, died, hung or sent wrong answers.
         """
         chosen = _case(self._state, self._marked, case, suite, engine)
         if args:
             chosen = replace(chosen, arm=replace(chosen.arm, args=(*chosen.arm.args, *args)))
-        return self._state.campaign.measure_only(chosen, runs)
+        self._gates = chosen.gates
+        with _outcomes(self._state, chosen):
+            return self._state.campaign.measure_only(chosen, runs)
 
     def judge(
         self, reference: Measurement, candidate: Measurement, gates: Sequence[Gate] | None = None
     ) -> dict[str, Verdict]:
-        """Verdicts by metric: ``candidate`` against ``reference``, by the suite's gates or by ``gates``."""
+        """Verdicts by metric: ``candidate`` against ``reference``, by ``gates`` or those of the case measured last."""
         if gates is None:
-            gates = [replace(gate, reference=None) for gate in _case(self._state, self._marked).gates]
+            if not self._gates:
+                raise UsageError("llmperf.judge: measure a case first, or pass gates=")
+            gates = [replace(gate, reference=None) for gate in self._gates]
         return {verdict.metric: verdict for verdict in judge.judge(reference, candidate, gates)}
 
 
@@ -102,11 +109,28 @@ class EngineServer:
     @classmethod
     def start(cls, state: State, marked: Marked) -> EngineServer:
         """The server of the marked suite and arm, started when it is not running yet."""
-        return cls(state.campaign.start(_case(state, marked)))
+        case = _case(state, marked)
+        with _outcomes(state, case):
+            return cls(state.campaign.start(case))
 
     def metrics(self) -> Counters | None:
         """Its counters now, by series; None when it has no metrics page."""
         return self._server.counters()
+
+
+@contextmanager
+def _outcomes(state: State, case: Case) -> Iterator[None]:
+    """Skip what cannot run here; show a broken engine with its log instead of our own frames."""
+    if reason := state.campaign.unavailable(case):
+        pytest.skip(reason)
+    try:
+        yield
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    except EngineError as error:
+        pytest.fail(error.describe(), pytrace=False)
+    finally:
+        state.progress.clear()
 
 
 def _case(
@@ -116,7 +140,7 @@ def _case(
     suite: str | Path | None = None,
     engine: str | None = None,
 ) -> Case:
-    path = marked.suite if suite is None else Path(suite)
+    path = marked.suite if suite is None else state.rootpath / suite
     if path is None:
         raise UsageError("which suite? write @pytest.mark.llmperf(suite='path/to/x.llmperf.yaml') or pass suite=")
     parsed = suitefile.load_suite(path, overrides=state.options.overrides, environ=os.environ)
@@ -133,5 +157,7 @@ def needed_case(state: State, item: pytest.Item) -> Case | None:
     fixtures: Any = getattr(item, "fixturenames", ())
     if not {"engine_server", "llmperf"} & set(fixtures):
         return None
-    marked = Marked.of(item)
-    return _case(state, marked) if marked.suite is not None else None
+    try:
+        return _case(state, Marked.of(item))
+    except LlmperfError:  # the test itself will say so
+        return None

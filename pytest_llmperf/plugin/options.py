@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ def add(parser: pytest.Parser) -> None:
         help="seed of prompts and arrivals; fresh every session by default, so that no cache can know the prompts",
     )
     group.addoption(
-        "--llmperf-baselines", metavar="DIR", help="folder of the baselines (default: baselines/ beside the rootdir)"
+        "--llmperf-baselines", metavar="DIR", help="folder of the baselines (default: baselines/ in the rootdir)"
     )
     group.addoption(
         "--llmperf-accept",
@@ -89,12 +90,22 @@ class Options:
     overrides: dict[str, str]
     seed: int
     baselines: Path
+    named_baselines: str | None
     accept: Literal["none", "missing", "all"]
     why: str
     reports: tuple[tuple[str, Path], ...]
     save: Path
     fail_on: frozenset[Word]
     plan: bool
+
+    @property
+    def again(self) -> str:
+        """The options that choose the same subject, values and baselines, to be shown with a result."""
+        chosen = [f"--llmperf-engine={','.join(self.engines)}"] if self.engines else []
+        chosen += [f"--llmperf-endpoint={self.endpoint}"] if self.endpoint else []
+        chosen += [f"--llmperf-set={key}={value}" for key, value in self.overrides.items()]
+        chosen += [f"--llmperf-baselines={self.named_baselines}"] if self.named_baselines else []
+        return shlex.join(chosen)
 
 
 _KEY = pytest.StashKey[Options]()
@@ -133,6 +144,7 @@ def _read(config: pytest.Config) -> Options:
         seed=int.from_bytes(os.urandom(6), "big") if seed is None else seed,
         baselines=config.invocation_params.dir
         / (config.getoption("llmperf_baselines") or config.rootpath / "baselines"),
+        named_baselines=config.getoption("llmperf_baselines"),
         accept=accept,
         why=why.strip(),
         reports=_reports(config.getoption("llmperf_report"), config.invocation_params.dir),
@@ -143,9 +155,18 @@ def _read(config: pytest.Config) -> Options:
 
 
 def _endpoint(value: str | None) -> str | None:
-    if value is not None and not value.startswith(("http://", "https://")):
-        raise UsageError(f"--llmperf-endpoint={value}: a URL starts with http:// or https://")
-    return value.rstrip("/") if value else None
+    """The base URL, by the rules of an arm of the external engine; a refused one is not repeated, it may be secret."""
+    if value is None:
+        return None
+    from pydantic import ValidationError  # noqa: PLC0415 (only when an endpoint is given)
+
+    from pytest_llmperf.engines.external import ExternalOptions  # noqa: PLC0415
+
+    try:
+        return ExternalOptions(url=value).url
+    except ValidationError as error:
+        why = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
+        raise UsageError(f"--llmperf-endpoint: {why} (an API key belongs into the variable LLMPERF_API_KEY)") from None
 
 
 def _overrides(values: Sequence[str]) -> dict[str, str]:

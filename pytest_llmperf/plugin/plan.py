@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from pytest_llmperf.pipeline import plan
-from pytest_llmperf.plugin.state import State
+from pytest_llmperf.plugin.state import of
 
 
-def show(session: pytest.Session, state: State) -> None:
-    """Print the plan of the selected cases through pytest's terminal."""
+def show(session: pytest.Session) -> None:
+    """Print the plan of the selected cases through pytest's terminal; other tests are not run and not shown."""
+    state = of(session.config)
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
     cases = []
     for nodeid, selected in state.selected.items():

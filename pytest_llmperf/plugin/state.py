@@ -17,10 +17,9 @@ from pytest_llmperf.model.metric import Group
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Suite
 from pytest_llmperf.model.verdict import Word, worst
-from pytest_llmperf.plugin import options
+from pytest_llmperf.plugin import options, termination
 from pytest_llmperf.plugin.outcome import ItemOutcome
 from pytest_llmperf.plugin.progress import Progress
-from pytest_llmperf.plugin.termination import Termination
 from pytest_llmperf.reports import terminal
 
 if TYPE_CHECKING:
@@ -48,12 +47,19 @@ class Selected:
     case: Case
     groups: frozenset[Group]
 
+    @property
+    def in_family(self) -> bool:
+        """Whether a selected gate of it is tested against a stored baseline, as one of the session's family."""
+        gates = self.case.restricted_to(self.groups).gates
+        return any(gate.reference is None and gate.cv != 0 for gate in gates)
+
 
 class State:
     """Measures a case when its first item asks, and remembers the answer for the others."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.options = options.of(config)
+        self.rootpath = config.rootpath
         self.progress = Progress(config)
         self._selected: dict[str, Selected] = {}
         self._suites: list[Suite] = []
@@ -61,7 +67,13 @@ class State:
         self._results: dict[str, CaseResult] = {}
         self._failure_shown_by: dict[str, str] = {}
         self._campaign: Campaign | None = None
-        self._termination = Termination()
+        self._termination = termination.of(config)
+        self._broken_suites = False
+        self._prepared: dict[str, CaseResult] = {}
+
+    def suite_is_broken(self) -> None:
+        """A suite could not be read: what it would have known of the command line is not known."""
+        self._broken_suites = True
 
     def cases_of(self, suite: Suite) -> list[Case]:
         """The cases of a collected suite that ``--llmperf-engine`` leaves, none where it names none of its arms."""
@@ -72,6 +84,8 @@ class State:
     def select(self, selected: Mapping[str, Selected]) -> None:
         """Take the final selection; complain about arms and overrides that no suite knows."""
         self._selected = dict(selected)
+        if self._broken_suites:
+            return
         try:
             suitefile.check_engines(self.options.engines, self._suites)
             suitefile.check_overrides(self.options.overrides, self._suites)
@@ -89,7 +103,6 @@ class State:
         if self._campaign is None:
             from pytest_llmperf.pipeline.campaign import Campaign  # noqa: PLC0415 (numpy, scipy: not to collect)
 
-            measured = sum(1 for selected in self._selected.values() if selected.groups)
             self._termination.install()
             self._campaign = Campaign(
                 baselines=self.options.baselines,
@@ -98,7 +111,8 @@ class State:
                 accept=self.options.accept,
                 why=self.options.why,
                 endpoint=self.options.endpoint,
-                family=max(1, measured),
+                arguments=self.options.again,
+                family=max(1, sum(selected.in_family for selected in self._selected.values())),
                 show=self.progress,
             )
         return self._campaign
@@ -127,10 +141,13 @@ class State:
         selected = self._selected[case_nodeid]
         case = selected.case.restricted_to(selected.groups)
         if case_nodeid not in self._results:
-            self._results[case_nodeid] = self.campaign.prepare(case, case_nodeid, live=bool(selected.groups))
+            prepared = self.campaign.prepare(case, case_nodeid, live=bool(selected.groups))
+            self._prepared[case_nodeid] = self._results[case_nodeid] = prepared
         prepared = self._results[case_nodeid]
         if measured and not prepared.verdicts and not prepared.failure and not prepared.skipped:
             recorded = [gate for gate in selected.case.gates if gate.reference is None]
+            # Kept if what follows breaks: a case is measured once, whatever comes of it.
+            self._results[case_nodeid] = replace(prepared, skipped="not judged: the measurement broke, see its error")
             self._results[case_nodeid] = self.campaign.measure(case, prepared, recorded)
         self.progress.clear()
         return self._results[case_nodeid]
@@ -144,13 +161,12 @@ class State:
         if result.skipped:
             return ItemOutcome(Word.SKIPPED, result.skipped, red=False)
         if group is None:
-            broken = [finding for finding in result.findings if finding.invalidates and finding.metrics is None]
-            return self._outcome(
-                Word.INVALID if broken else Word.PASSED, "\n".join(map(str, broken or result.findings))
-            )
+            findings = self._prepared[case_nodeid].findings
+            broken = [finding for finding in findings if finding.invalidates]
+            return self._outcome(Word.INVALID if broken else Word.PASSED, "\n".join(map(str, broken or findings)))
         verdicts = tuple(verdict for verdict in result.verdicts if METRICS[verdict.metric].group == group)
         word = worst(verdict.word for verdict in verdicts)
-        return self._outcome(word, "\n".join(terminal.render(replace(result, verdicts=verdicts))))
+        return self._outcome(word, "\n".join(terminal.render_item(replace(result, verdicts=verdicts))))
 
     def _outcome(self, word: Word, text: str) -> ItemOutcome:
         return ItemOutcome(word, text, red=word in self.options.fail_on)

@@ -6,7 +6,6 @@ Works from what travelled on the test reports, so that it is the same with and w
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -35,13 +34,17 @@ def show(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> No
             terminalreporter.write_line(line)
 
 
-def write_reports(config: pytest.Config) -> None:
-    """Write every ``--llmperf-report`` of the session."""
+def write_reports(session: pytest.Session) -> None:
+    """Write every ``--llmperf-report``, also one without any case: an older file must not pass for this session's.
+
+    A report that cannot be written is said, and turns a green session red.
+    """
+    config = session.config
     results = tuple(config.stash.get(RESULTS, {}).values())
     for kind, path in options.of(config).reports:
-        _write(path, registry.load("report", kind)(results))
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(registry.load("report", kind)(results), encoding="utf-8")
+        except OSError as error:
+            config.get_terminal_writer().line(f"\n--llmperf-report={kind}:{path}: cannot be written: {error}", red=True)
+            session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED

@@ -6,6 +6,15 @@ import signal
 import threading
 from types import FrameType
 
+import pytest
+
+_KEY = pytest.StashKey["Termination"]()
+
+
+def of(config: pytest.Config) -> Termination:
+    """The session's own; made on first use."""
+    return config.stash.setdefault(_KEY, Termination())
+
 
 class Termination:
     """Turns SIGTERM into KeyboardInterrupt while engines may be running.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from pytest_llmperf.plugin import options, termination
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
@@ -16,28 +19,57 @@ SUITE_ITEM = ".llmperf.yaml::"
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
-    """Distribute by case, where there are suites and no other distribution was asked for.
+    """Distribute by case where there are suites; everything else goes as ``--dist`` says.
 
-    ``loadscope`` and ``loadfile`` keep a case together by themselves; ``loadgroup`` does so by the mark that
-    ``collect`` puts on the items.
+    ``loadscope`` and ``loadfile`` keep a case together by themselves.
     """
-    if config.getvalue("dist") != "load" or not any(_has_suite(Path(arg.partition("::")[0])) for arg in config.args):
+    suites = [suite for arg in config.args for suite in _suites(Path(arg.partition("::")[0]))]
+    if not suites:
         return None
-    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 (only under -n)
+    _check_command_line(config, suites)
+    termination.of(config).install()
+    if config.getvalue("dist") not in {"load", "loadgroup", "worksteal"}:
+        return None
+    from xdist.scheduler import LoadGroupScheduling  # noqa: PLC0415 (only under -n)
 
-    class CaseScheduling(LoadScopeScheduling):  # type: ignore[misc,unused-ignore]
+    class CaseScheduling(LoadGroupScheduling):  # type: ignore[misc,unused-ignore]
+        """Groups by mark as its base does, each test alone where there is none, and the items of a case together."""
+
         def _split_scope(self, nodeid: str) -> str:
-            return nodeid.rpartition("::")[0] if SUITE_ITEM in nodeid else nodeid
+            if SUITE_ITEM in nodeid:
+                return nodeid.rpartition("::")[0]
+            return str(super()._split_scope(nodeid))
 
     return CaseScheduling(config, log)
 
 
-def _has_suite(path: Path) -> bool:
+def _check_command_line(config: pytest.Config, suites: Sequence[Path]) -> None:
+    """Complain of unknown arms and overrides here: an error of a worker would be lost.
+
+    A suite with mistakes is left to the workers, who collect it and report them all.
+    """
+    wanted = options.of(config)
+    if not wanted.engines and not wanted.overrides:
+        return
+    from pytest_llmperf import suitefile  # noqa: PLC0415 (only with such options)
+    from pytest_llmperf.errors import SuiteError, UsageError  # noqa: PLC0415
+
+    try:
+        loaded = [suitefile.load_suite(path, overrides=wanted.overrides, environ=os.environ) for path in suites]
+        suitefile.check_engines(wanted.engines, loaded)
+        suitefile.check_overrides(wanted.overrides, loaded)
+    except SuiteError:
+        return
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _suites(path: Path) -> Iterator[Path]:
     suffix = SUITE_ITEM.removesuffix("::")
     if not path.is_dir():
-        return path.name.endswith(suffix)
-    for _, folders, files in os.walk(path):
-        if any(name.endswith(suffix) for name in files):
-            return True
+        if path.name.endswith(suffix):
+            yield path
+        return
+    for folder, folders, files in os.walk(path):
+        yield from (Path(folder, name) for name in files if name.endswith(suffix))
         folders[:] = [name for name in folders if not name.startswith(".")]
-    return False

@@ -22,6 +22,11 @@ def render(result: CaseResult) -> list[str]:
     return [_heading(result), *(f"  {line}" for line in _body(result))]
 
 
+def render_item(result: CaseResult) -> list[str]:
+    """What one item of the case has to say; the session's summary has the rest of the case."""
+    return [_heading(result), *(f"  {line}" for line in _verdicts(result.verdicts))]
+
+
 def _heading(result: CaseResult) -> str:
     words = [
         f"{group} {worst(verdict.word for verdict in verdicts)}"
@@ -32,7 +37,8 @@ def _heading(result: CaseResult) -> str:
         words = [str(Word.FAILED)]
     elif result.skipped:
         words = ["skipped"]
-    return "   ".join([result.nodeid, result.hardware, ", ".join(words)]).rstrip()
+    named = [result.nodeid, *([result.subject] if result.subject else []), result.hardware, ", ".join(words)]
+    return "   ".join(named).rstrip()
 
 
 def _body(result: CaseResult) -> Iterator[str]:
@@ -42,12 +48,16 @@ def _body(result: CaseResult) -> Iterator[str]:
     if result.skipped:
         yield result.skipped
         return
-    yield from _table([row for verdict in result.verdicts for row in _rows(verdict)])
-    yield from (_note(verdict) for verdict in result.verdicts if _note(verdict))
+    yield from _verdicts(result.verdicts)
     yield from _also(result)
     # Without verdicts the checks are the result; with them, only what is wrong belongs here.
     yield from (_finding(finding) for finding in result.findings if not result.verdicts or _worth_showing(finding))
     yield from _next_steps(result)
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    yield from _table([row for verdict in verdicts for row in _rows(verdict)])
+    yield from (_note(verdict) for verdict in verdicts if _note(verdict))
 
 
 def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
@@ -100,10 +110,8 @@ def _note(verdict: Verdict) -> str:
         notes.append(f"confirmed by a fresh start ({_change(verdict.confirmation, metric)})")
     if verdict.smallest_visible is not None and verdict.word is Word.REGRESSED and not _exact(verdict):
         notes.append(f"smallest change visible here: {_share(verdict.smallest_visible, metric)}")
-    if verdict.word is Word.IMPROVED:
-        notes.append(
-            "better than the baseline by more than half of the margin: accept it, or the next loss is forgiven"
-        )
+    if verdict.word is Word.IMPROVED and verdict.against == "baseline":
+        notes.append("clearly better than the baseline: accept it, or the next loss of that size passes unseen")
     return f"{verdict.metric}: {'; '.join(notes)}" if notes else ""
 
 
@@ -130,13 +138,19 @@ def _next_steps(result: CaseResult) -> Iterator[str]:
     words = {verdict.word for verdict in result.verdicts}
     if result.changed and words & {Word.REGRESSED, Word.IMPROVED, Word.INCONCLUSIVE}:
         yield "changed: " + ", ".join(f"{key} {old} -> {new}" for key, (old, new) in result.changed.items())
+    command = f"pytest '{result.nodeid}' {result.arguments}".rstrip()
     if words & {Word.REGRESSED}:
-        yield f"again: pytest '{result.nodeid}'"
-    stored = {verdict.word for verdict in result.verdicts if verdict.against == "baseline"}
-    if stored & {Word.REGRESSED, Word.IMPROVED}:
-        yield f"accept: pytest '{result.nodeid}' --llmperf-accept=all --llmperf-why='…'"
-    if Word.NO_BASELINE in words:
-        yield f"record one: pytest '{result.nodeid}' --llmperf-accept=missing --llmperf-why='…'"
+        yield f"again: {command}"
+    if result.variant:
+        return
+    stored = [verdict for verdict in result.verdicts if verdict.against == "baseline"]
+    if any(verdict.word in {Word.REGRESSED, Word.IMPROVED} for verdict in stored):
+        yield f"accept: {command} --llmperf-accept=all --llmperf-why='…'"
+    unmatched = [verdict for verdict in stored if verdict.word is Word.NO_BASELINE]
+    if unmatched:
+        # A file that is there and does not fit is replaced only on purpose.
+        mode = "missing" if all(verdict.cause.startswith("there is no file ") for verdict in unmatched) else "all"
+        yield f"record one: {command} --llmperf-accept={mode} --llmperf-why='…'"
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

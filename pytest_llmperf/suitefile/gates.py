@@ -35,6 +35,8 @@ def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, worklo
         draft.report(path, "needs limits at the top of the suite, such as slo: {ttft: 500ms, tpot: 50ms}")
     margin = metric.margin if entry.margin is None else _margin(draft, (*path, "margin"), metric, entry.margin)
     cv = None if entry.cv is None else _on_scale(draft, (*path, "cv"), metric, entry.cv)
+    if cv == 0 and metric.timing:
+        draft.report((*path, "cv"), f"0 declares an exact count, and {metric.name} is a time; leave cv out, or say 1%")
     if entry.reference is not None:
         _check_reference(draft, (*path, "reference"), entry.reference, keys)
     arms = [name for name in entry.only or () if name in draft.names("engines")]

@@ -25,7 +25,8 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """Names become parts of test ids and of file names."""
 
 Text = Annotated[str, StringConstraints(min_length=1)]
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+"""Ten million: longer than any context, more than a day of requests; beyond it a slip of the finger is likelier."""
 Rate = Annotated[float, Field(gt=0)]
 Names = Annotated[list[Text], Field(min_length=1)]
 Seconds = Annotated[float, PlainValidator(seconds), WithJsonSchema({"type": "string", "pattern": DURATION})]

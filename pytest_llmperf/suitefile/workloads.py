@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
+from math import prod
 from typing import Any
 
 from pytest_llmperf.model.suite import Load, Workload
@@ -18,6 +19,9 @@ from pytest_llmperf.suitefile.loads import LOAD_KEYS, SharedLoads, own_load, sha
 _NEEDED = {"kind": "words", "input_tokens": 64, "output_tokens": 128, "requests": 32}
 _AXES = ("input_tokens", "output_tokens", "requests")
 """The order of a matrix's values in names, whatever the order in the file."""
+
+MOST_CELLS = 10_000
+"""A matrix multiplies quietly; nobody means to measure more cases than this in one suite."""
 
 
 @dataclass
@@ -82,7 +86,7 @@ def _inherited(chain: Sequence[WorkloadKeys]) -> dict[str, Any]:
 
 def _multiplied(name: str, values: Mapping[str, Any], matrix: MatrixKeys | None) -> Iterator[Workload]:
     axes = _axes(matrix)
-    for combination in product(*axes.values()):
+    for combination in islice(product(*axes.values()), MOST_CELLS):
         cell = dict(zip(axes, combination, strict=True))
         suffix = "".join(f"-{axis}-{value_name(value)}" for axis, value in cell.items())
         yield Workload(name=name + suffix, **{**values, **cell})
@@ -97,6 +101,9 @@ def _check_matrix(draft: Draft, matrix: MatrixKeys | None) -> None:
         return
     if not matrix.model_fields_set and not draft.is_wrong(("matrix",)):
         draft.report(("matrix",), "must hold at least one list of values")
+    cells = prod(len(getattr(matrix, axis)) for axis in matrix.model_fields_set)
+    if cells > MOST_CELLS:
+        draft.report(("matrix",), f"makes {cells} of every workload; {MOST_CELLS} is the most")
     for axis in matrix.model_fields_set:
         seen: set[str] = set()
         for place, value in enumerate(getattr(matrix, axis)):

@@ -61,6 +61,11 @@ def _cpu_ticks(proc: Path) -> tuple[int, int]:
     return sum(fields), fields[3] + fields[4]
 
 
+def elsewhere(name: str) -> Host:
+    """Another machine, of which only the name is known; results of it are comparable with its own alone."""
+    return Host(slug=slug(f"at {name}"), label=f"at {name}", node=name, cores=0)
+
+
 def slug(label: str) -> str:
     """A label as a folder name: lower case, letters and digits, single hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")

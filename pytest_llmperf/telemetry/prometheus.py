@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.telemetry.fetch import NoAnswerError, SilentError, fetch
 
+_OK, _REDIRECT = 200, 300
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
@@ -17,31 +19,30 @@ def parse(text: str) -> Counters:
     """
     from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415 (not for collection time)
 
-    return {
-        _series(sample.name, sample.labels): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    try:
+        return {
+            _series(sample.name, sample.labels): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+    except IndexError:  # the parser's own, for a line that ends too early
+        raise ValueError("no Prometheus exposition: a line ends too early") from None
 
 
 def scrape(url: str, timeout_s: float, headers: Mapping[str, str] | None = None) -> Counters | None:
     """The counters behind ``url`` (the page's own, usually BASE/metrics).
 
-    None when there are none to read: no such page, no answer within ``timeout_s``, or something that is no Prometheus
-    text (an error page, TensorRT-LLM's JSON).
+    None when there are none to read: no such page, no whole answer within ``timeout_s`` and ``fetch.LIMIT_BYTES``, or
+    something that is no Prometheus text (an error page, TensorRT-LLM's JSON).
     """
-    import requests  # noqa: PLC0415 (not for collection time)
-
     try:
-        with requests.Session() as session:
-            session.trust_env = False  # no proxy and no .netrc between us and the engine
-            answer = session.get(url, timeout=timeout_s, headers=headers)
-    except requests.RequestException:
+        reply = fetch("GET", url, timeout_s=timeout_s, headers=headers)
+    except (NoAnswerError, SilentError):
         return None
-    if not answer.ok:
+    if not _OK <= reply.status < _REDIRECT:
         return None
     try:
-        return parse(answer.text)
+        return parse(reply.body.decode(errors="replace"))
     except ValueError:
         return None
 

@@ -53,6 +53,9 @@ class Scripted:
     def fixed_port(self, arm: Arm) -> int | None:
         return None
 
+    def elsewhere(self, arm: Arm) -> str | None:
+        return None
+
     def api_key_env(self, arm: Arm) -> str | None:
         return None
 

@@ -67,7 +67,11 @@ def test_an_override_that_no_suite_knows_is_a_usage_error(project: Project) -> N
         (["--llmperf-report=xml:x"], "unknown report 'xml'"),
         (["--llmperf-report=json"], "write KIND:PATH"),
         (["--llmperf-set=x"], "write KEY=VALUE"),
-        (["--llmperf-endpoint=host:80"], "a URL starts with http"),
+        (["--llmperf-endpoint=host:80"], "must be an http or https URL"),
+        (["--llmperf-endpoint="], "must be an http or https URL"),
+        (["--llmperf-endpoint=http://"], "must be an http or https URL"),
+        (["--llmperf-endpoint=http://[::1"], "--llmperf-endpoint: Invalid IPv6 URL"),
+        (["--llmperf-endpoint=http://me:hunter2@host"], "must not hold credentials"),
         (["--llmperf-fail-on=slow"], "'slow' is none of regressed"),
     ],
 )
@@ -75,12 +79,14 @@ def test_options_that_cannot_be_obeyed_are_usage_errors(project: Project, args: 
     outcome = project.run("suites", *args)
     assert outcome.code == 4
     assert message in outcome.text
+    assert "hunter2" not in outcome.text
+    assert "Traceback" not in outcome.text
 
 
 def test_all_mistakes_of_a_suite_file_come_at_once_and_nothing_starts(project: Project) -> None:
     bad = (
         SUITE.replace("why:", "wy:")
-        .replace("requests: 8", "requests: none")
+        .replace("requests: 16", "requests: none")
         .replace("output_throughput", "outputthroughput")
         .replace("reference: good, margin: 90%", "reference: god, margin: 90%")
         .replace("engine: scripted}", "engine: scripted, count_fil: x}")
@@ -141,3 +147,49 @@ def test_every_option_is_documented() -> None:
     documented = (Path(__file__).parents[2] / "docs" / "options.md").read_text()
     assert declared
     assert not [option for option in declared if f"`{option}" not in documented]
+
+
+def test_an_unknown_arm_is_said_by_the_controller_too(project: Project) -> None:
+    outcome = project.run("suites", "--llmperf-engine", "brokn", "-n", "2")
+    assert outcome.code == 4
+    assert "no suite has an arm 'brokn'; did you mean 'broken'?" in outcome.text
+
+
+def test_a_broken_suite_is_not_followed_by_doubt_about_the_command_line(project: Project) -> None:
+    project.write(SUITE.replace("why:", "wy:"))
+    outcome = project.run("suites", "--llmperf-engine", "slow", "--llmperf-set", "workloads.short.requests=4")
+    assert outcome.code == 2
+    assert "chat.llmperf.yaml:2: wy: " in outcome.text
+    assert "no suite has" not in outcome.text
+
+
+def test_the_plan_runs_no_other_tests_either(project: Project) -> None:
+    (project.folder / "test_user.py").write_text("def test_it():\n    raise AssertionError('it ran')\n")
+    outcome = project.run("test_user.py", "--llmperf-plan")
+    assert outcome.code == 0, outcome.text
+    assert "it ran" not in outcome.text
+
+
+def test_a_report_that_cannot_be_written_is_said_and_red(project: Project) -> None:
+    (project.folder / "blocked").write_text("a file, not a folder")
+    outcome = project.run("suites", "-m", "preconditions", "--llmperf-report", "json:blocked/results.json")
+    assert outcome.code == 1
+    assert "blocked/results.json: cannot be written" in outcome.text
+    assert "Traceback" not in outcome.text
+
+
+def test_a_session_without_cases_leaves_no_report_of_an_older_one(project: Project) -> None:
+    (project.folder / "results.json").write_text("of yesterday")
+    outcome = project.run("suites", "-k", "nothing")
+    assert outcome.code == 5
+    assert outcome.cases == {}
+
+
+def test_collecting_a_suite_imports_nothing_heavy(project: Project) -> None:
+    (project.folder / "test_user.py").write_text(
+        "import sys\n"
+        "def test_it():\n"
+        "    heavy = {'numpy', 'scipy', 'requests', 'uvloop', 'xllamacpp', 'gguf', 'filelock'} & set(sys.modules)\n"
+        "    assert not heavy\n"
+    )
+    assert project.run("suites", "test_user.py", "-k", "test_it").code == 0

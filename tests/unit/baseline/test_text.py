@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_llmperf.baseline import Accepted, Baseline, parse, render
+from pytest_llmperf.baseline import Accepted, Baseline, parse, reader, render
+from pytest_llmperf.baseline.reader import LARGEST, MAX_BYTES, SMALLEST_RATIO, load
 from pytest_llmperf.checks.comparability import REFUSE
 from pytest_llmperf.errors import BaselineError
 from pytest_llmperf.metrics.definitions import METRICS
 from tests.unit.baseline.examples import EXAMPLE, GOLDEN, GOLDEN_NAME, with_metrics
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
-RATIO = st.floats(1e-300, 1e300)
-ABSOLUTE = st.floats(allow_nan=False, allow_infinity=False)
+RATIO = st.floats(SMALLEST_RATIO, LARGEST)
+ABSOLUTE = st.floats(-LARGEST, LARGEST)
 
 
 @st.composite
@@ -142,3 +144,51 @@ def test_counts_of_any_hardware_need_not_say_where_the_client_ran() -> None:
     assert parse(render(counts, "x"), "x") == counts
     with pytest.raises(BaselineError, match="client, client_placement missing"):
         parse(render(counts, "x").replace("hardware: any", "hardware: 1x-gpu"), "x")
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(BaselineError) as caught:
+        parse(text, "x.yaml")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["1e-300", "1e-7", "1e13", "1e300"])
+def test_a_value_that_nobody_can_measure_is_a_mistake(value: str) -> None:
+    text = GOLDEN.read_text().replace("753.7", value)
+    assert f"'{value}' cannot be measured; a value is 1e-06 to 1e+12" in refusal(text)
+
+
+def test_nesting_without_end_is_a_mistake() -> None:
+    assert refusal("[" * 100_000) == (
+        "x.yaml:1: lists or mappings are nested too deeply; restore the file from its last commit"
+    )
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    assert refusal(GOLDEN.read_text() + "#" * MAX_BYTES).startswith("x.yaml:1: is larger than 256 KiB")
+    (tmp_path / "x.yaml").write_text("#" * (MAX_BYTES + 10))
+    with pytest.raises(BaselineError, match="is larger than 256 KiB"):
+        load(tmp_path / "x.yaml")
+
+
+def test_a_small_file_cannot_stand_for_billions_of_values() -> None:
+    assert "x.yaml:1: not YAML: a baseline has no aliases" in refusal("metrics: [&a [1, 2], *a, *a]")
+
+
+def test_many_sessions_are_read_in_time_that_grows_with_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counted(str):
+        """A label that counts how often it is compared."""
+
+        __slots__ = ()
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    text = reader._Reader.text
+    monkeypatch.setattr(reader._Reader, "text", lambda *args: Counted(text(*args)))
+    refusal(f"sessions: [{', '.join(f's{number}' for number in range(2000))}]")
+    assert Counted.compared < 20_000

@@ -28,7 +28,7 @@ def inputs(*counts: tuple[int, int], outcome: Outcome = Outcome.OK) -> Finding:
         ([(1000, 1011)], Status.PASS),
         ([(1000, 1012)], Status.FAIL),
         ([(8192, 8179), (8192, 8185)], Status.PASS),  # 0.16 %
-        ([(4000, 4090), (4000, 3910)], Status.FAIL),  # they do not cancel
+        ([(4000, 4090), (4000, 3965)], Status.FAIL),  # they do not cancel
         ([(-1, 64)], Status.UNSUPPORTED),
         ([(64, -1)], Status.UNSUPPORTED),
     ],
@@ -52,3 +52,15 @@ def test_natural_answers_of_other_lengths_are_other_work(reference: int, tokens:
     why = output_differs(reference, tokens)
     assert bool(why) == differs
     assert not differs or f"{tokens} output tokens a run, reference {reference}" in why
+
+
+@pytest.mark.parametrize("seen", [0, 1, 62])
+def test_prompts_that_were_cut_forbid_to_judge(seen: int) -> None:
+    finding = inputs((64, 64), (64, seen))
+    assert (finding.invalidates, finding.metrics) == (True, None)
+    assert f"1 of 2 were cut, the first to {seen} of 64" in finding.value
+
+
+@pytest.mark.parametrize("seen", [63, 64, 65, 200])
+def test_prompts_that_another_tokenizer_made_longer_are_only_shown(seen: int) -> None:
+    assert not inputs((64, 64), (64, seen)).invalidates

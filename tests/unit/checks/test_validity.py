@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from pytest_llmperf.checks.validity import client_findings, prefix_findings
+from pytest_llmperf.checks.validity import acceptance_findings, client_findings, prefix_findings
 from pytest_llmperf.load.records_file import records_of
 from pytest_llmperf.load.row import Row
 from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import Outcome
@@ -108,3 +109,47 @@ def test_a_server_that_does_not_say_is_not_blamed() -> None:
     assert prefix((-1, 64)).status is Status.UNSUPPORTED
     assert not prefix((-1, 64)).invalidates
     assert prefix((60, 64), outcome=Outcome.FAILED).status is Status.UNSUPPORTED
+
+
+def accepted(steps: int, accepted: int, drafted: int, *, output: int = 256, requests: int = 4) -> list[Finding]:
+    rows = [
+        Row(index=i, planned_input_tokens=1, asked_tokens=1, output_tokens=output, outcome=Outcome.OK)
+        for i in range(requests)
+    ]
+    return acceptance_findings(Acceptance(steps=steps, accepted=accepted, drafted=drafted), records_of(rows))
+
+
+@pytest.mark.parametrize(
+    ("counts", "output", "requests"),
+    [
+        ((388, 632, 1156), 256, 4),  # as recorded of llama.cpp: steps + accepted + requests = output
+        ((312, 456, 936), 256, 3),  # as recorded of vLLM: the last step of an answer drafts beyond its end
+        ((100, 50, 100), 256, 4),  # most tokens without a draft
+        ((0, 0, 0), 256, 4),
+        ((388, 632, 1156), -1, 4),  # the server does not say how many tokens there were
+        ((16, 16, 48), 8, 4),  # short answers, whole drafts beyond their ends
+    ],
+)
+def test_counters_of_this_run_alone(counts: tuple[int, int, int], output: int, requests: int) -> None:
+    (finding,) = accepted(*counts, output=output, requests=requests)
+    assert finding.status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((10, 31, 30), "31 accepted of only 30 drafted"),
+        ((31, 10, 30), "31 steps with only 30 drafted"),
+        ((-1, 10, 30), "a negative count"),
+        ((500, 700, 1500), "1200 tokens counted (steps + accepted), 1024 in the run's answers"),
+    ],
+)
+def test_counters_that_cannot_be_invalidate_acceptance_alone(counts: tuple[int, int, int], said: str) -> None:
+    (finding,) = accepted(*counts)
+    assert finding.invalidates
+    assert said in finding.value
+    assert finding.metrics == frozenset(name for name, metric in METRICS.items() if metric.group == "acceptance")
+
+
+def test_without_speculation_there_is_nothing_to_check() -> None:
+    assert acceptance_findings(None, records_of([])) == []

@@ -17,7 +17,21 @@ def test_the_address_is_the_base_without_v1() -> None:
     assert ExternalOptions(url="https://host/prefix/").url == "https://host/prefix"
 
 
-@pytest.mark.parametrize("url", ["host:8000", "ftp://host", "http://", "http://user:secret@host"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "host:8000",
+        "ftp://host",
+        "http://",
+        "http://[::1",
+        "http://host:0",
+        "http://host:65536",
+        "http://host:port",
+        "http://host/v1?key=secret",
+        "http://host/#secret",
+        "http://user:secret@host",
+    ],
+)
 def test_a_url_that_is_no_base_is_refused_without_repeating_a_secret_in_the_advice(url: str) -> None:
     with pytest.raises(ValidationError) as caught:
         ExternalOptions(url=url)

@@ -61,3 +61,11 @@ def test_a_restart_between_two_scrapes_is_no_measurement() -> None:
     after = {series: value - 1 for series, value in before.items()}
     with pytest.raises(DeathError, match="went backwards"):
         acceptance(before, after)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_counter_that_is_no_count_says_nothing(value: float, when: str) -> None:
+    counters = recorded("xllamacpp-2026.10_mtp_damaged30")
+    broken = {**counters, next(series for series in counters if "accepted_tokens_total" in series): value}
+    assert (acceptance(broken, counters) if when == "before" else acceptance(counters, broken)) is None

@@ -71,6 +71,43 @@ def test_a_polite_process_is_asked_and_not_killed(launch: Launch) -> None:
     assert process.stop(BOUND_S) is report
 
 
+TIDY = """
+import signal, sys, time
+def end(*_):
+    print('tidied', flush=True)
+    sys.exit(7)
+signal.signal(signal.SIGTERM, end)
+print('up', flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_stopped_process_is_known_and_can_still_end_by_itself(launch: Launch) -> None:
+    process = launch(TIDY)
+    said(process, "up")
+    os.kill(process.pid, signal.SIGSTOP)
+    wait_for(lambda: process.state() == "T")
+    report = process.stop(BOUND_S)
+    assert (report.returncode, report.killed) == (7, ())
+    assert "tidied" in process.tail(10)
+    assert process.state() == ""
+
+
+def test_a_process_ends_also_where_sigchld_is_ignored(launch: Launch) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        process = launch("print('up', flush=True); import sys; sys.exit(3)")
+        wait_for(lambda: process.poll() is not None)
+        assert process.poll() == 0  # the kernel keeps no code
+        assert process.stop(1).leftovers == ()
+        running = launch("print('up', flush=True); import time; time.sleep(60)")
+        said(running, "up")
+        assert running.poll() is None
+        assert running.stop(BOUND_S).killed == ()
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
 
 

@@ -3,11 +3,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from pytest_llmperf.errors import BusyError
+from pytest_llmperf.leases import host
 from pytest_llmperf.leases.host import HostLease
 
 HOLD = """
@@ -39,6 +41,38 @@ def test_one_at_a_time_and_the_holder_is_named(other: subprocess.Popen[str], tmp
     ):
         pass
     assert shown == [f"waiting for the measurement of pid {other.pid} to end"]
+
+
+@dataclass
+class Display:
+    """Notes what it shows, and what it prints to stay."""
+
+    shown: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def __call__(self, text: str) -> None:
+        self.shown.append(text)
+
+    def say(self, line: str) -> None:
+        self.said.append(line)
+
+
+def test_a_long_wait_is_said_in_a_line_that_stays(
+    other: subprocess.Popen[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "SAY_AFTER_S", 0.1)
+    display = Display()
+    with pytest.raises(BusyError, match=r"for 0\.3 s"), HostLease(show=display, wait_s=0.3, folder=tmp_path):
+        pass
+    assert display.said == [f"llmperf: waiting for pid {other.pid} to end its measurement, for 0.3 s at most"]
+    assert len(display.shown) == 1
+
+
+def test_a_short_wait_is_not(other: subprocess.Popen[str], tmp_path: Path) -> None:
+    display = Display()
+    with pytest.raises(BusyError), HostLease(show=display, wait_s=0.1, folder=tmp_path):
+        pass
+    assert display.said == []
 
 
 def test_the_lease_ends_with_its_process(other: subprocess.Popen[str], tmp_path: Path) -> None:

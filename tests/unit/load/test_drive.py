@@ -135,7 +135,7 @@ def test_the_api_key_is_sent_and_never_written(tmp_path: Path, monkeypatch: pyte
     with FakeServer(Behaviour(gap_s=0.02, fault="status:401", fault_from=3)) as server:
         capture = drive(server, tmp_path, progress=look, api_key_env="FAKE_KEY")
     look(load.Progress(total=0, done=0, failed=0, in_flight=0, chunks=0, elapsed_s=0))
-    assert capture.records.reason[3] == "HTTP 401: fake trouble 401 Bearer ***"
+    assert capture.records.reason[3] == "HTTP 401: fake trouble 401 Bearer " + "*" * len("sk-very-secret")
     assert {seen.headers["authorization"] for seen in server.seen} == {"Bearer sk-very-secret"}
     assert any(name.endswith(".job") for name in files)
     assert not [name for name, content in files.items() if b"secret" in content]

@@ -87,10 +87,32 @@ def test_sending_more_requests_does_not_put_a_stall_off(tmp_path: Path) -> None:
 
 def test_one_hanging_request_beside_others_is_no_stall_but_a_timeout(tmp_path: Path) -> None:
     with FakeServer(Behaviour(fault="deaf", fault_until=1, gap_s=0.1)) as server:
-        capture = drive(server, tmp_path, planned(7), stall_timeout_s=1.5, request_timeout_s=2.5)
+        capture = drive(server, tmp_path, planned(4), stall_timeout_s=1.5, request_timeout_s=2.5)
     assert capture.end == "complete"
-    assert sorted(capture.records.outcome.tolist()) == [Outcome.OK] * 6 + [Outcome.TIMED_OUT]
+    assert sorted(capture.records.outcome.tolist()) == [Outcome.OK] * 3 + [Outcome.TIMED_OUT]
     assert set(capture.records.reason) == {"", "no end of the answer within 2.5 s"}
+
+
+@pytest.mark.parametrize("how", [Load(kind="concurrency", value=2), Load(kind="request_rate", value=8.0)])
+def test_a_failed_request_decides_the_run_and_the_rest_is_not_sent(how: Load, tmp_path: Path) -> None:
+    with FakeServer(Behaviour(fault="status:500", fault_until=1, first_token_s=0.4)) as server:
+        capture = drive(server, tmp_path, planned(400, how))
+    records = capture.records
+    assert capture.end == "failed"
+    assert records.reason[0] == "HTTP 500: fake trouble 500"
+    assert records.failed.tolist() == [True] + [False] * 399
+    assert records.ok.any()
+    assert len(server.seen) < 100
+    assert records.reason[-1] == "not sent: an earlier request failed"
+    cut = (records.sent_ns != NEVER) & (records.outcome == Outcome.ABANDONED)
+    assert {records.reason[i] for i in cut.nonzero()[0]} <= {"an earlier request failed, after 0 chunks"}
+
+
+def test_a_server_that_only_pings_is_bounded_by_the_request_timeout(tmp_path: Path) -> None:
+    with FakeServer(Behaviour(fault="ping")) as server:
+        capture = drive(server, tmp_path, planned(2), stall_timeout_s=0.5, request_timeout_s=1.5)
+    assert capture.end == "complete"
+    assert set(capture.records.reason) == {"no end of the answer within 1.5 s, after 0 chunks"}
 
 
 def test_the_engine_dies_while_requests_wait(tmp_path: Path) -> None:

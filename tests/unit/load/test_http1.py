@@ -118,3 +118,33 @@ def test_a_malformed_chunk_size_is_an_error() -> None:
 def test_an_endless_answer_is_an_error() -> None:
     with pytest.raises(HttpError, match="longer than"):
         Framing().complete(bytearray(CHUNKED) + bytearray(ANSWER_LIMIT))
+
+
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+
+@given(st.lists(st.integers(0, 10_000), max_size=20))
+def test_interim_heads_are_skipped(cuts: list[int]) -> None:
+    raw = INTERIM + chunked(b"abc", [2])
+    framing, _, told = framed(raw, cuts)
+    assert told == [False] * (len(told) - 1) + [True]
+    assert framing.head is not None
+    assert framing.head.status == 200
+    assert extract_body(raw, framing.head).data == b"abc"
+
+
+def test_interim_heads_for_ever_are_an_error() -> None:
+    assert parse_head(INTERIM) is None
+    with pytest.raises(HttpError, match="no end of the response's head"):
+        parse_head(INTERIM * 2000)
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_an_answer_that_has_no_body_is_complete_with_its_head(status: int) -> None:
+    assert Framing().complete(bytearray(f"HTTP/1.1 {status} X\r\n\r\n".encode()))
+
+
+def test_a_compressed_answer_is_said_to_be_one() -> None:
+    with pytest.raises(HttpError, match="HTTP 200 with Content-Encoding: gzip"):
+        parse_head(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n")
+    assert b"\r\nAccept-Encoding: identity\r\n" in render_request("h", "/", {}, b"{}")

@@ -50,12 +50,21 @@ def test_a_file_of_an_older_version_has_unknown_tokens_of_chunks(tmp_path: Path)
     write_records(records_of(rows), tmp_path / "now.npz")
     with np.load(tmp_path / "now.npz") as now:
         older = {name: now[name] for name in now if name not in {"token_source", "chunk_source", "chunk_tokens"}}
+    older |= {"reason": np.array(["", "käputt"]), "text_sha256": np.array(["ab", ""])}
     np.savez(tmp_path / "older.npz", allow_pickle=False, **older)
     records = read_records(tmp_path / "older.npz")
     assert records.chunk_tokens.tolist() == [-1, -1]
     assert records.chunk_tokens.dtype == np.int16
     assert records.token_source.tolist() == [TokenSource.USAGE, TokenSource.NONE]
     assert records.chunk_source.tolist() == [TokenSource.NONE] * 2
+    assert (records.reason, records.text_sha256) == (("", "käputt"), ("ab", ""))
+
+
+def test_one_long_reason_does_not_widen_the_column(tmp_path: Path) -> None:
+    rows = [replace(ROWS[0], index=index, reason="x" * 500 * (index == 0)) for index in range(1000)]
+    write_records(records_of(rows), tmp_path / "long.npz")
+    write_records(records_of([replace(row, reason="") for row in rows]), tmp_path / "short.npz")
+    assert (tmp_path / "long.npz").stat().st_size - (tmp_path / "short.npz").stat().st_size < 1000
 
 
 def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:

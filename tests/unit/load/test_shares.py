@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,14 @@ def closed(value: float) -> Load:
     return Load(kind="concurrency", value=value)
 
 
-@pytest.mark.parametrize(("concurrency", "requests", "workers"), [(7, 20, 3), (2, 20, 3), (50, 4, 8), (1, 1, 1)])
+@pytest.mark.parametrize(
+    ("concurrency", "requests", "workers"), [(7, 20, 3), (2, 20, 3), (50, 4, 8), (1, 1, 1), (10**7, 8, 3)]
+)
 def test_shares_add_up(concurrency: int, requests: int, workers: int) -> None:
     jobs = jobs_of(closed(concurrency), requests, workers)
     assert sorted(request.index for job in jobs for request in job.requests) == list(range(requests))
-    assert sum(job.concurrency or 0 for job in jobs) == concurrency
+    assert sum(job.concurrency or 0 for job in jobs) == min(concurrency, requests)
+    assert all((job.concurrency or 0) <= len(job.requests) for job in jobs)
     assert len(jobs) == min(workers, concurrency, requests)
     assert all(job.concurrency for job in jobs)
 
@@ -45,6 +49,14 @@ def test_a_job_survives_its_file(tmp_path: Path) -> None:
     (job,) = jobs_of(closed(2), 3, 1)
     job.write(tmp_path / "job")
     assert Job.read(tmp_path / "job") == job
+
+
+def test_a_job_lies_in_a_folder_of_any_name(tmp_path: Path) -> None:
+    endpoint = Endpoint(url="http://h:1", model="m")
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    (job,) = split(plan_of(closed(1), 1), endpoint, folder, workers=1, request_timeout_s=9)
+    job.write(tmp_path / "job")
+    assert Path(Job.read(tmp_path / "job").rows).parent == folder
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,11 @@ class Stub:
 
 
 @contextmanager
-def stub(**changes: list[Reply]) -> Iterator[Stub]:
-    """A server that is ready but for ``changes``; ``health=``, ``models=``, ``completions=``, ``chat=``."""
+def stub(*, location: str = "", **changes: list[Reply]) -> Iterator[Stub]:
+    """A server that is ready but for ``changes``; ``health=``, ``models=``, ``completions=``, ``chat=``.
+
+    ``location`` goes along with every answer; only a redirect means it.
+    """
     paths = {
         "health": "/health",
         "models": "/v1/models",
@@ -61,6 +64,8 @@ def stub(**changes: list[Reply]) -> Iterator[Stub]:
                 state.over.wait()
                 return
             self.send_response(200 if (status, body) == TRICKLE else status)
+            if location:
+                self.send_header("Location", location)
             self.end_headers()
             if (status, body) == TRICKLE:
                 while not state.over.wait(0.1):

@@ -79,6 +79,14 @@ RESULTS = {
         changed={"engine_version": ("0.11.0", "0.11.1"), "driver": ("570.86", "580.159")},
     ),
     "passed": with_verdicts(LATENCY),
+    "variant": replace(
+        with_verdicts(ACCEPTANCE), subject="arm damaged", variant=True, arguments="--llmperf-engine=damaged"
+    ),
+    "not_comparable": with_verdicts(
+        Verdict(
+            metric="output_throughput", word=Word.NO_BASELINE, margin=0.05, measured=1.0, runs=1, cause="not comparable"
+        )
+    ),
     "inconclusive": with_verdicts(
         Verdict(
             metric="mean_ttft_ms",
@@ -104,7 +112,7 @@ RESULTS = {
             margin=0.05,
             measured=718.24,
             runs=1,
-            cause="no file baselines/8x-nvidia-h200/chat/vllm/random-4000-200.yaml",
+            cause="there is no file baselines/8x-nvidia-h200/chat/vllm/random-4000-200.yaml",
         )
     ),
     "failed": replace(CASE, failure="the engine's process ended (cause: crash)\n\n  | boom"),
@@ -131,6 +139,12 @@ RESULTS = {
 @pytest.mark.parametrize("name", RESULTS)
 def test_block_of_a_case(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"terminal_{name}.txt", "\n".join(terminal.render(RESULTS[name])) + "\n")
+
+
+def test_an_item_says_its_verdicts_alone() -> None:
+    lines = terminal.render_item(RESULTS["regressed"])
+    assert any("confirmed by a fresh start" in line for line in lines)
+    assert not [line for line in lines if line.strip().startswith(("also ", "accept:", "again:", "changed:"))]
 
 
 @pytest.mark.parametrize("name", RESULTS)

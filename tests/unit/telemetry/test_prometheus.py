@@ -1,5 +1,6 @@
 import string
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -77,6 +78,17 @@ def test_the_key_goes_along(base: str) -> None:
 @pytest.mark.parametrize("page", ["html", "json", "down"])
 def test_what_is_no_page_of_counters_is_unknown_and_not_zero(base: str, page: str) -> None:
     assert scrape(f"{base}/{page}", 5) is None
+
+
+@given(st.text('a{}"=,# \n1\\', max_size=30))
+def test_whatever_is_no_exposition_is_a_value_error(text: str) -> None:
+    with suppress(ValueError):
+        parse(text)
+
+
+def test_a_label_without_a_name_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="too early"):
+        parse('{ , =#={1"}1a=\n')
 
 
 def test_nobody_there() -> None:

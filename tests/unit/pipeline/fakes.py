@@ -1,0 +1,157 @@
+"""Servers and runs without processes: a case whose every value is scripted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from pytest_llmperf import baseline
+from pytest_llmperf.clock import Clock, FakeClock
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.model.run import ClientFacts, Run
+from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Suite, Warmup, Workload
+from pytest_llmperf.model.verdict import Verdict
+from pytest_llmperf.pipeline.execute import Task, Trial
+from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
+from pytest_llmperf.pipeline.measure import CaseMeasurement
+from pytest_llmperf.pipeline.servers import Server
+
+FACTS = {
+    "hardware": "box",
+    "workload": "sha256:w",
+    "weights": "real",
+    "client": "llmperf",
+    "client_placement": "shared",
+    "acceptance": "natural",
+}
+
+Script = Callable[[Task, Server], Mapping[str, float]]
+
+
+def gate(metric: str, margin: float = 0.05, **fields: Any) -> Gate:
+    return Gate(metric=METRICS[metric], margin=margin, **fields)
+
+
+def case(tmp_path: Path, *gates: Gate, arm: str = "new", variant_of: str | None = None) -> Case:
+    model = Model(id="m")
+    arms = {
+        name: Arm(name=name, engine="external", model=model, options={"url": f"http://127.0.0.1/{name}"})
+        for name in ("new", "old")
+    }
+    chosen = replace(arms["new"], name=arm, variant_of=variant_of)
+    workload = Workload(name="chat", kind="words", requests=4, input_tokens=8, output_tokens=8)
+    suite = Suite(
+        name="suite", why="", file=tmp_path / "x.llmperf.yaml", arms=arms, workloads={"chat": workload},
+        loads={"chat": (Load(kind="burst"),)}, gates=gates, hardware=Hardware(), warmup=Warmup(requests=2),
+        stall_timeout_s=5, request_timeout_s=5,
+    )  # fmt: skip
+    return Case(suite=suite, arm=chosen, workload=workload, load=Load(kind="burst"), gates=gates)
+
+
+@dataclass
+class FakeServers:
+    """Counts starts; every start is a session of its own."""
+
+    restartable: bool = True
+    starts: int = 0
+    running: dict[tuple[str, str], Server] = field(default_factory=dict)
+
+    def get(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
+        place = (arm.name, instance)
+        if place not in self.running:
+            self.starts += 1
+            self.running[place] = cast("Server", SimpleNamespace(arm=arm, session=f"{instance}-{self.starts}"))
+        return self.running[place]
+
+    def restart(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
+        self.running.pop((arm.name, instance), None)
+        return self.get(arm, instance, generation_timeout_s=generation_timeout_s)
+
+    def can_restart(self, arm: Arm) -> bool:
+        return self.restartable
+
+
+INVALID = Finding(check="client_lag", status=Status.FAIL, policy="require", value="late", metrics=None)
+
+
+def no_records() -> Records:
+    none, start = np.empty(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    return Records(
+        scheduled_ns=none, sent_ns=none, first_token_ns=none, last_token_ns=none, done_ns=none, input_tokens=none,
+        planned_input_tokens=none, output_tokens=none, cached_tokens=none, asked_tokens=none, status=none,
+        outcome=none, reason=(), text_sha256=(), chunk_ns=none, chunk_start=start, token_source=none, chunk_source=none,
+        chunk_tokens=np.empty(0, dtype=np.int16),
+    )  # fmt: skip
+
+
+@dataclass
+class Bench:
+    """One case with scripted values.
+
+    ``script`` gives the values of a run; a value under the key ``invalid`` makes all metrics of the run invalid.
+    """
+
+    tmp_path: Path
+    case: Case
+    script: Script
+    servers: FakeServers = field(default_factory=FakeServers)
+    accept: baseline.Mode = "none"
+    recorded: Sequence[Gate] = ()
+    tasks: list[Task] = field(default_factory=list)
+    clock: Clock = field(default_factory=FakeClock)
+    seeds: int = 0
+
+    def __post_init__(self) -> None:
+        self.store = baseline.Store(self.tmp_path / "baselines")
+        self.work = CaseMeasurement(
+            case=self.case,
+            subject=self.case.arm,
+            servers=self.servers,
+            folder=self.tmp_path,
+            clock=self.clock,
+            show=lambda _: None,
+            environment=lambda server: {**FACTS, "engine": server.arm.name},
+            next_seed=self._next_seed,
+            recorded=tuple(self.recorded),
+            run=self._run,
+        )
+
+    def _next_seed(self) -> int:
+        self.seeds += 1
+        return self.seeds
+
+    def _run(self, task: Task, server: Server, clock: Clock, show: Callable[[str], None]) -> Trial:
+        values = dict(self.script(task, server))
+        findings = (INVALID,) if values.pop("invalid", 0) else ()
+        self.tasks.append(task)
+        run = Run(
+            id=task.folder.name, suite="suite", case=task.case.id, arm=server.arm.name, role=task.role,
+            session=server.session, order=task.order, started="", seed=task.seed, plan_digest="", window_ns=(0, 1),
+            records=no_records(), client=ClientFacts(
+                workers=1, lag_mean_ms=0, lag_p50_ms=0, lag_p99_ms=0, lag_max_ms=0, cpu_share=0,
+                schedule_lag_p99_ms=None, max_in_flight=1,
+            ), acceptance=None, environment=task.environment, findings=findings, folder=task.folder,
+        )  # fmt: skip
+        return Trial(run, values)
+
+    def judge(self) -> Judged:
+        shelf = Shelf(store=self.store, hardware="box", accept=self.accept, why="a test", family=1)
+        prepared = CaseResult(suite="suite", case=self.case.id, nodeid="n", arm="new", hardware="box")
+        return judge_case(self.case, self.work, shelf, prepared, self.clock)
+
+    def verdicts(self) -> dict[str, Verdict]:
+        return {verdict.metric: verdict for verdict in self.judge().verdicts}
+
+    def roles(self) -> list[str]:
+        """Roles of the runs that were made, without warm-ups, in order."""
+        return [task.role for task in self.tasks if task.role != "warmup"]

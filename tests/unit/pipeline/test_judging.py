@@ -1,0 +1,216 @@
+"""What a case measures and how that becomes verdicts, with every value scripted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pytest_llmperf.errors import UsageError
+from pytest_llmperf.model.verdict import Word
+from pytest_llmperf.pipeline.execute import Task
+from pytest_llmperf.pipeline.measure import INTERLEAVING
+from pytest_llmperf.pipeline.servers import Server
+from tests.unit.pipeline.fakes import Bench, FakeServers, Script, case, gate
+
+THROUGHPUT = "output_throughput"
+WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
+
+
+def steady(new: float = 100.0, old: float = 100.0) -> Mapping[str, float]:
+    return {"new": new, "old": old}
+
+
+def script_of(speeds: Mapping[str, float]) -> Script:
+    """The speed of each arm, with a little noise."""
+
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        return {THROUGHPUT: speeds.get(server.arm.name, 100.0) * WOBBLE[task.order % len(WOBBLE)]}
+
+    return script
+
+
+def within(tmp_path: Path, new: float, **fields: object) -> Bench:
+    return Bench(tmp_path, case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")), script_of(steady(new)), **fields)  # type: ignore[arg-type]
+
+
+def test_both_sides_are_warm_before_the_first_turn_and_take_turns(tmp_path: Path) -> None:
+    bench = within(tmp_path, 100)
+    assert bench.verdicts()[THROUGHPUT].word is Word.PASSED
+    roles = [task.role for task in bench.tasks]
+    first = roles.index("reference")
+    assert set(roles[:first]) == {"warmup"}
+    assert "warmup" not in roles[first:]
+    assert roles[first:] == [{"A": "reference", "B": "candidate"}[side] for side in INTERLEAVING]
+    orders = [task.order for task in bench.tasks if task.role != "warmup"]
+    assert orders == sorted(set(orders))
+
+
+def test_no_two_runs_share_a_seed(tmp_path: Path) -> None:
+    bench = within(tmp_path, 50)
+    bench.judge()
+    seeds = [task.seed for task in bench.tasks]
+    assert len(seeds) == len(set(seeds))
+
+
+def test_a_red_is_confirmed_by_a_pair_after_a_fresh_start(tmp_path: Path) -> None:
+    bench = within(tmp_path, 50)
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.REGRESSED
+    assert verdict.confirmation == pytest.approx(-0.5, abs=0.05)
+    assert bench.roles()[-2:] == ["confirmation", "confirmation"]
+    assert bench.servers.starts == 3
+
+
+def test_a_red_that_a_fresh_start_does_not_show_is_inconclusive(tmp_path: Path) -> None:
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        slow = server.arm.name == "new" and task.role == "candidate"
+        return {THROUGHPUT: (50 if slow else 100) * WOBBLE[task.order % 5]}
+
+    bench = Bench(tmp_path, case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")), script)
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.INCONCLUSIVE
+    assert "not confirmed" in verdict.cause
+
+
+def test_a_red_of_a_server_that_is_not_ours_is_unconfirmed(tmp_path: Path) -> None:
+    bench = within(tmp_path, 50, servers=FakeServers(restartable=False))
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.REGRESSED
+    assert "unconfirmed" in verdict.cause
+    assert "confirmation" not in bench.roles()
+
+
+def test_an_invalid_confirmation_confirms_nothing(tmp_path: Path) -> None:
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        values = {THROUGHPUT: (50 if server.arm.name == "new" else 100) * WOBBLE[task.order % 5]}
+        return values | ({"invalid": 1} if task.role == "confirmation" else {})
+
+    bench = Bench(tmp_path, case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")), script)
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert "unconfirmed" in verdict.cause
+    assert "client_lag" in verdict.cause
+    assert verdict.confirmation is None
+
+
+def test_invalid_runs_are_made_again_twice_and_then_the_metric_is_invalid(tmp_path: Path) -> None:
+    bench = Bench(
+        tmp_path,
+        case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")),
+        lambda task, _: {THROUGHPUT: 100.0, **({} if task.role == "warmup" else {"invalid": 1})},
+    )
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.INVALID
+    assert "client_lag" in verdict.cause
+    assert len(bench.roles()) == len(INTERLEAVING) + 2
+
+
+def test_one_invalid_run_is_replaced_and_forgotten(tmp_path: Path) -> None:
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        return {THROUGHPUT: 100 * WOBBLE[task.order % 5]} | ({"invalid": 1} if task.order == 3 else {})
+
+    bench = Bench(tmp_path, case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")), script)
+    assert bench.verdicts()[THROUGHPUT].word is Word.PASSED
+    assert len(bench.roles()) == len(INTERLEAVING) + 1
+
+
+def test_what_differs_from_the_reference_arm_is_said(tmp_path: Path) -> None:
+    bench = within(tmp_path, 50)
+    assert bench.judge().changed == {"engine": ("old", "new")}
+
+
+def stored(tmp_path: Path, new: float, *, cv: float = 0.02, **fields: object) -> Bench:
+    gates = (gate(THROUGHPUT, 0.2, cv=cv),)
+    return Bench(tmp_path, case(tmp_path, *gates), script_of(steady(new)), recorded=gates, **fields)  # type: ignore[arg-type]
+
+
+def test_a_baseline_is_recorded_and_judged_by_until_it_is_decided(tmp_path: Path) -> None:
+    assert stored(tmp_path, 100).verdicts()[THROUGHPUT].word is Word.NO_BASELINE
+    recording = stored(tmp_path, 100, accept="missing").verdicts()[THROUGHPUT]
+    assert recording.word is Word.SKIPPED
+    assert "baseline recorded" in recording.cause
+    good = stored(tmp_path, 100)
+    assert good.verdicts()[THROUGHPUT].word is Word.PASSED
+    assert good.roles() == ["candidate"]
+    bad = stored(tmp_path, 50)
+    assert bad.verdicts()[THROUGHPUT].word is Word.REGRESSED
+    assert bad.roles() == ["candidate", "confirmation"]
+    undecided = stored(tmp_path, 90, cv=0.06)
+    assert undecided.verdicts()[THROUGHPUT].word is Word.INCONCLUSIVE
+    assert undecided.roles() == ["candidate"] * 5
+
+
+def test_missing_leaves_a_baseline_alone_and_all_replaces_it(tmp_path: Path) -> None:
+    stored(tmp_path, 100, accept="missing").judge()
+    (path,) = (tmp_path / "baselines").rglob("*.yaml")
+    before = path.read_text()
+    assert stored(tmp_path, 100, accept="missing").verdicts()[THROUGHPUT].word is Word.PASSED
+    assert path.read_text() == before
+    stored(tmp_path, 50, accept="all").judge()
+    assert path.read_text() != before
+
+
+def test_each_file_is_recorded_by_itself(tmp_path: Path) -> None:
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        return {THROUGHPUT: 100.0, "acceptance_length": 3.0}
+
+    count, speed = gate("acceptance_length", 0.03, cv=0), gate(THROUGHPUT, 0.2, cv=0.02)
+    Bench(tmp_path, case(tmp_path, count), script, accept="missing", recorded=(count,)).judge()
+    both = Bench(tmp_path, case(tmp_path, count, speed), script, accept="missing", recorded=(count, speed))
+    words = {metric: verdict.word for metric, verdict in both.verdicts().items()}
+    assert words == {"acceptance_length": Word.PASSED, THROUGHPUT: Word.SKIPPED}
+    assert len(list((tmp_path / "baselines").rglob("*.yaml"))) == 2
+
+
+def test_a_part_of_the_gates_records_the_whole_file(tmp_path: Path) -> None:
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        return {THROUGHPUT: 100.0, "mean_e2el_ms": 10.0}
+
+    gates = gate(THROUGHPUT), gate("mean_e2el_ms")
+    Bench(tmp_path, case(tmp_path, gates[0]), script, accept="all", recorded=gates).judge()
+    (path,) = (tmp_path / "baselines").rglob("*.yaml")
+    assert "mean_e2el_ms" in path.read_text()
+
+
+def test_an_invalid_run_never_becomes_a_baseline(tmp_path: Path) -> None:
+    gates = (gate(THROUGHPUT),)
+    bench = Bench(
+        tmp_path,
+        case(tmp_path, *gates),
+        lambda task, _: {THROUGHPUT: 100.0, "invalid": 1},
+        accept="all",
+        recorded=gates,
+    )
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.NO_BASELINE
+    assert "invalid" in verdict.cause
+    assert not (tmp_path / "baselines").exists()
+
+
+def test_a_variant_never_becomes_the_baseline_of_another_arm(tmp_path: Path) -> None:
+    gates = (gate(THROUGHPUT),)
+    bad = case(tmp_path, *gates, arm="slow", variant_of="new")
+    bench = Bench(tmp_path, bad, script_of(steady()), accept="all", recorded=gates)
+    with pytest.raises(UsageError, match="variant of new"):
+        bench.judge()
+    assert bench.tasks == []
+
+
+def test_a_broken_baseline_file_costs_no_run(tmp_path: Path) -> None:
+    stored(tmp_path, 100, accept="missing").judge()
+    (path,) = (tmp_path / "baselines").rglob("*.yaml")
+    path.write_text("kind: [")
+    bench = stored(tmp_path, 100)
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.NO_BASELINE
+    assert f"{path.name}:" in verdict.cause
+    assert bench.tasks == []
+
+
+def test_a_broken_baseline_file_can_be_replaced(tmp_path: Path) -> None:
+    stored(tmp_path, 100, accept="missing").judge()
+    (path,) = (tmp_path / "baselines").rglob("*.yaml")
+    path.write_text("kind: [")
+    assert stored(tmp_path, 100, accept="all").verdicts()[THROUGHPUT].word is Word.SKIPPED
+    assert stored(tmp_path, 100).verdicts()[THROUGHPUT].word is Word.PASSED
