@@ -7,6 +7,7 @@
     ├── BaselineError       a baseline file that cannot be read or written
     ├── UsageError          an option, fixture or CLI argument that makes no sense
     ├── UnavailableError    hardware, engine or data that is not here: the case is skipped
+    ├── DataError           a data file or a tokenizer that is here and is not what the suite asks for: INVALID
     ├── CacheError          our model cache cannot be used: the machine is unfit, and the case INVALID
     ├── BusyError           somebody else measures on this machine for longer than we wait
     ├── ClientError         the load client itself broke: nothing is known about the engine
@@ -63,6 +64,10 @@ class UsageError(LlmperfError):
 
 class UnavailableError(LlmperfError):
     """Something the case needs is not on this machine; the text says what and how to get it."""
+
+
+class DataError(LlmperfError):
+    """A file that requests are made from is malformed, too short, or another than the suite names."""
 
 
 class CacheError(LlmperfError):

@@ -248,7 +248,11 @@ class FakeServer:
         prompt = asked["prompt"] if "prompt" in asked else asked["messages"][0]["content"]
         cached = self.behaviour.cached_tokens
         details = None if cached < 0 else {"cached_tokens": cached}
-        return {"prompt_tokens": len(prompt.split()), "completion_tokens": total, "prompt_tokens_details": details}
+        return {
+            "prompt_tokens": len(prompt.split() if isinstance(prompt, str) else prompt),
+            "completion_tokens": total,
+            "prompt_tokens_details": details,
+        }
 
     async def _write(self, writer: asyncio.StreamWriter, event: bytes) -> None:
         if self.behaviour.crlf:

@@ -22,6 +22,9 @@ FOREIGN_SHARE = 0.1
 _SUMS_OF_GAPS = ("mean_itl_ms", "mean_token_itl_ms")
 """Here the lags of a gap's two ends cancel, all but those of the first and the last."""
 
+PREFIX_HITS = (0.0, 0.01)
+"""Share of prompt tokens that may come from the engine's prefix cache where the suite does not say."""
+
 _SPREAD_THE_CLIENT = "give the client cores of its own, or more workers"
 
 
@@ -40,7 +43,7 @@ def client_findings(client: ClientFacts, metrics: Mapping[str, float], gates: Se
     return findings
 
 
-def prefix_findings(records: Records, expected: tuple[float, float] = (0.0, 0.01)) -> Finding:
+def prefix_findings(records: Records, expected: tuple[float, float] = PREFIX_HITS) -> Finding:
     """Whether the share of prompt tokens that came from the engine's prefix cache is within ``expected``.
 
     The first token of each prompt is not counted: a BOS is common to all of them and always in the cache.
@@ -61,7 +64,11 @@ def prefix_findings(records: Records, expected: tuple[float, float] = (0.0, 0.01
         value=f"{share:.1%} of prompt tokens from the cache",
         expected=expectation,
         evidence=f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests",
-        remedy="use prompts that the server has not seen, or switch its prefix cache off",
+        remedy=(
+            "is the engine's prefix cache on? shared prefixes were not found in it"
+            if share < expected[0]
+            else "use prompts that the server has not seen, or switch its prefix cache off"
+        ),
     )
 
 

@@ -24,7 +24,7 @@ def _forms(char: str) -> bytes:
     escaped = b"".join(rb"\\u(?i:%02x%02x)" % pair for pair in zip(units[::2], units[1::2], strict=True))
     forms = [re.escape(char.encode("utf-8", "surrogateescape")), escaped]
     if char in '"\\/':
-        forms.append(re.escape(b"\\" + char.encode()))
+        forms.insert(0, re.escape(b"\\" + char.encode()))  # first, or half of an escaped backslash at the end stays
     return b"(?:" + b"|".join(forms) + b")"
 
 

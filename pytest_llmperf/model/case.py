@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -49,12 +48,17 @@ class Case:
 def workload_digest(workload: Workload, load: Load) -> str:
     """Identity of what is asked, without the seed: ``sha256:`` over the resolved workload and load definitions.
 
-    Names are left out: renaming a workload does not make results incomparable, changing a length does.
+    Names are left out: renaming a workload does not make results incomparable, changing a length does. So is the
+    place of a data file whose content is known, and whatever is not asked for: a new key leaves old digests alone.
     """
-    definition = {"workload": _without_name(asdict(workload)), "load": _without_name(asdict(load))}
+    definition = {"workload": _asked(asdict(workload)), "load": _asked(asdict(load))}
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 
-def _without_name(definition: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in definition.items() if key != "name"}
+def _asked(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    aside = {"name", "path"} if value.get("sha256") else {"name"}
+    asked = {key: inner for key, inner in value.items() if inner is not None and inner is not False}
+    return {key: _asked(inner) for key, inner in asked.items() if key not in aside}

@@ -61,21 +61,83 @@ class Arm:
         return not self.only or workload in self.only
 
 
+Kind = Literal["token-ids", "words", "shared-prefix", "custom", "random", "sharegpt"]
+Rules = Literal["vllm-0.11.0", "vllm-0.32.0"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """A distribution of lengths between ``min`` and ``max``, both included.
+
+    Uniform without ``mean`` and ``stdev``; with them, a normal distribution of which only that part is used.
+    """
+
+    min: int
+    max: int
+    mean: float | None = None
+    stdev: float | None = None
+
+    def __str__(self) -> str:
+        if self.mean is None:
+            return f"{self.min} to {self.max}"
+        return f"{self.mean:g} ± {self.stdev:g}, {self.min} to {self.max}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A file that requests are made from.
+
+    Attributes:
+        path: where it is here; it may differ from machine to machine and is no part of what is asked.
+        sha256: of its content, 64 hex digits; None while nobody has said or looked.
+    """
+
+    path: str
+    sha256: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """What is asked of the engine: how many requests, how long, made how.
 
-    ``output`` is ``exact`` (a request that ends short is failed) or ``natural`` (it may end by itself).
+    Attributes:
+        kind: how prompts are made. ``token-ids``: random tokens, of exact length. ``words``: random words.
+            ``shared-prefix``: random tokens, in groups with a common beginning. ``custom``: the prompts of a file.
+            ``random`` and ``sharegpt``: as ``vllm bench serve`` makes them.
+        input_tokens: length of prompts; None where a file has them.
+        output_tokens: tokens asked for; None where a file says it for each prompt.
+        output: ``exact`` (a request that ends short is failed) or ``natural`` (it may end by itself).
+        vocab: number of token ids to draw from; None where the model's files say it.
+        prefix_tokens: of ``shared-prefix`` and ``random``, the part of each prompt that others have too.
+        groups: of ``shared-prefix``, how many different prefixes; None for one.
+        range_ratio: of ``random``, lengths are drawn from this share around the given ones.
+        rules: of ``random`` and ``sharegpt``, the version of vLLM whose way of making prompts is followed.
+        data: of ``custom`` and ``sharegpt``, the file.
+        oversample: whether a file that is too short may repeat its prompts.
+        expect_prefix_hits: share of prompt tokens that the engine's prefix cache may answer; None for next to none.
     """
 
     name: str
-    kind: Literal["words"]
+    kind: Kind
     requests: int
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int | Lengths | None = None
+    output_tokens: int | Lengths | None = None
     output: Literal["exact", "natural"] = "exact"
     api: Literal["completions", "chat"] = "completions"
     temperature: float = 0.0
+    vocab: int | None = None
+    prefix_tokens: int | None = None
+    groups: int | None = None
+    range_ratio: float | None = None
+    rules: Rules | None = None
+    data: DataFile | None = None
+    oversample: bool = False
+    expect_prefix_hits: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        lengths = {"in": self.input_tokens, "out": self.output_tokens}
+        known = [f"{length} {way}" for way, length in lengths.items() if length is not None]
+        return f"{self.kind}: " + ", ".join([f"{self.requests} requests", *known])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +158,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warmup:
-    """Load before the measured window: runs of ``requests`` until they get no faster, for ``at_most_s``."""
+    """Load before the measured window: runs of ``requests`` each until none is faster, for at most ``at_most_s``."""
 
     requests: int = 8
     at_most_s: float = 300.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from pytest_llmperf import baseline, judge
+from pytest_llmperf import baseline, datasets, judge
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of
@@ -22,6 +22,7 @@ from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
 from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
@@ -64,6 +65,11 @@ class Campaign:
     def servers(self) -> ServerPool:
         """The engines that are running now."""
         return ServerPool(self.save / "servers", clock=self.clock, show=self.show)
+
+    @cached_property
+    def dealer(self) -> Dealer:
+        """Which prompts each of them has seen."""
+        return Dealer(self.seed)
 
     @cached_property
     def host(self) -> hosts.Host:
@@ -113,6 +119,7 @@ class Campaign:
             return replace(result, skipped=reason)
         findings: tuple[Finding, ...] = ()
         try:
+            datasets.supply(case)  # before any engine starts, and before a wait for the host; what is read is kept
             findings = (self._idle,)
             if not live:
                 return replace(result, findings=(*findings, *preconditions.at_start()))
@@ -146,11 +153,14 @@ class Campaign:
         if unfit:
             return replace(prepared, verdicts=tuple(judge.void(case.gates, "; ".join(unfit))))
         start = self.clock.monotonic_ns()
-        work = self._work(case, recorded)
+        try:
+            work = self._work(case, recorded)
+        except LlmperfError as error:  # a file has gone since the case was prepared
+            return replace(prepared, verdicts=tuple(judge.void(case.gates, f"nothing was measured: {error}")))
         judged, failure = Judged((), {}), ""
         try:
             with HostLease(show=self.show):
-                judged = judge_case(case, work, self._shelf(case), prepared, self.clock)
+                judged = judge_case(work.case, work, self._shelf(case), prepared, self.clock)
         except EngineError as error:
             failure = error.describe()
             self._discard(case, error)
@@ -172,6 +182,8 @@ class Campaign:
         """``runs`` runs of a case after warm-up, without a verdict.
 
         Raises:
+            UnavailableError: a file that the prompts are made from is not on this machine.
+            DataError: it is not what the suite asks for.
             EngineError: the engine did not start, died, hung or sent wrong answers.
         """
         work = self._work(case, case.gates)
@@ -224,15 +236,20 @@ class Campaign:
         )
 
     def _work(self, case: Case, recorded: Sequence[Gate]) -> CaseMeasurement:
+        supplied = datasets.supply(case)
         return CaseMeasurement(
-            case=case,
+            case=supplied.case,
             subject=self.subject(case),
             servers=self.servers,
             folder=self.save,
             clock=self.clock,
             show=self.show,
-            environment=lambda server: gather(case, server.arm, self.machine(case, server.arm), server.endpoint.model),
+            environment=lambda server: gather(
+                supplied.case, server.arm, self.machine(case, server.arm), server.endpoint.model
+            ),
             next_seed=self._next_seed,
+            material=supplied.material,
+            dealer=self.dealer,
             recorded=tuple(recorded),
         )
 

@@ -21,6 +21,7 @@ from pytest_llmperf.model.run import Acceptance, Role, Run
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
 from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.workload import Deal, Material
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,14 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What to run: the place of one run in its case, and the gates that its validity is checked for."""
+    """What to run: the place of one run in its case.
+
+    Attributes:
+        gates: those that its validity is checked for.
+        seed: of this run alone.
+        material: what the case's plans need from files.
+        place: of this run among those that its server has seen.
+    """
 
     case: Case
     gates: tuple[Gate, ...]
@@ -52,6 +60,8 @@ class Task:
     seed: int
     folder: Path
     environment: Mapping[str, str]
+    material: Material
+    place: Deal
 
 
 def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None]) -> Trial:
@@ -66,7 +76,15 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     """
     case = task.case
     endpoint = server.endpoint
-    plan = workload.plan(case.workload, case.load, seed=task.seed, model_id=endpoint.model, fields=endpoint.fields)
+    plan = workload.plan(
+        case.workload,
+        case.load,
+        seed=task.seed,
+        model_id=endpoint.model,
+        material=task.material,
+        place=task.place,
+        fields=endpoint.fields,
+    )
     started = clock.utc_now()
     log_start = server.log_size()
     before = server.counters()
@@ -90,7 +108,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         session=server.session,
         order=task.order,
         started=started.isoformat(timespec="milliseconds"),
-        seed=task.seed,
+        seed=plan.seed,
         plan_digest=plan.digest,
         window_ns=capture.window_ns,
         records=capture.records,
@@ -106,7 +124,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
     findings = (
         *validity.client_findings(run.client, values, task.gates),
-        validity.prefix_findings(run.records),
+        validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
         lengths.input_length(run.records),
         *validity.acceptance_findings(acceptance, run.records),
     )

@@ -17,8 +17,10 @@ from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive, warmup
+from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial, execute
 from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.workload import Material
 
 INTERLEAVING = "ABBAABBA"
 """Order of an in-session comparison: A is the reference, B the candidate. A linear drift of the machine cancels."""
@@ -47,8 +49,10 @@ class CaseMeasurement:
     Attributes:
         case: with only the selected gates.
         subject: the arm under judgement.
-        recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
         next_seed: a seed that no run of this session had.
+        material: what its plans need from files.
+        dealer: gives each run its part of them.
+        recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
         run: how one run is made.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
@@ -63,6 +67,8 @@ class CaseMeasurement:
     show: Callable[[str], None]
     environment: Callable[[Server], Mapping[str, str]]
     next_seed: Callable[[], int]
+    material: Material
+    dealer: Dealer
     recorded: tuple[Gate, ...] = ()
     run: Callable[[Task, Server, Clock, Callable[[str], None]], Trial] = execute
     trials: list[Trial] = field(default_factory=list)
@@ -174,6 +180,8 @@ class CaseMeasurement:
             seed=self.next_seed(),
             folder=folder,
             environment=self.environment(server),
+            material=self.material,
+            place=self.dealer.deal(server.session, case.workload, warm_up=role == "warmup"),
         )
         return self.run(task, server, self.clock, self.show)
 

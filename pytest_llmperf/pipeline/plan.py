@@ -58,11 +58,9 @@ def _servers(case: Case, subject: Arm) -> dict[str, Arm]:
 
 
 def _case_lines(case: Case, subject: Arm, items: Collection[str]) -> list[str]:
-    work = case.workload
-    asked = f"{work.requests} requests, {work.input_tokens} in, {work.output_tokens} out"
     lines = [
         f"items      {', '.join(items)}",
-        f"workload   {work.kind}: {asked}, {case.load}",
+        f"workload   {case.workload}, {case.load}",
         f"candidate  {subject.name}: {_command(subject)}",
     ]
     lines += [f"reference  {arm.name}: {_command(arm)}" for arm in case.references]

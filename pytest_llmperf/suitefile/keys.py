@@ -19,14 +19,16 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from pytest_llmperf.suitefile.quantity import DURATION, PERCENTAGE, Quantity, quantity, seconds
+from pytest_llmperf.model.suite import Kind, Lengths, Rules
+from pytest_llmperf.suitefile.quantity import DURATION, MOST, PERCENTAGE, Quantity, lengths, quantity, seconds, shares
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """Names become parts of test ids and of file names."""
 
+SHA256 = r"^[0-9a-fA-F]{64}$"
+
 Text = Annotated[str, StringConstraints(min_length=1)]
-Count = Annotated[int, Field(ge=1, le=10_000_000)]
-"""Ten million: longer than any context, more than a day of requests; beyond it a slip of the finger is likelier."""
+Count = Annotated[int, Field(ge=1, le=MOST)]
 Rate = Annotated[float, Field(gt=0)]
 Names = Annotated[list[Text], Field(min_length=1)]
 Seconds = Annotated[float, PlainValidator(seconds), WithJsonSchema({"type": "string", "pattern": DURATION})]
@@ -34,6 +36,37 @@ Margin = Annotated[
     Quantity,
     PlainValidator(quantity),
     WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": PERCENTAGE}]}),
+]
+_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST}
+_POSITIVE = {"type": "number", "exclusiveMinimum": 0}
+Length = Annotated[
+    int | Lengths,
+    PlainValidator(lengths),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                _COUNT,
+                {
+                    "type": "object",
+                    "properties": {"uniform": {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}},
+                    "required": ["uniform"],
+                    "additionalProperties": False,
+                },
+                {
+                    "type": "object",
+                    "properties": {"mean": _POSITIVE, "stdev": _POSITIVE, "min": _COUNT, "max": _COUNT},
+                    "required": ["mean", "stdev", "min", "max"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+_SHARE = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string", "pattern": PERCENTAGE}]}
+Shares = Annotated[
+    tuple[float, float],
+    PlainValidator(shares),
+    WithJsonSchema({"type": "array", "items": _SHARE, "minItems": 2, "maxItems": 2}),
 ]
 
 
@@ -98,14 +131,25 @@ class LoadKeys(Keys):
 class WorkloadKeys(LoadKeys):
     """One entry of ``workloads:``; may hold a load of its own."""
 
-    kind: Literal["words"] | None = _about("How prompts are made.")
+    kind: Kind | None = _about("How prompts are made; default token-ids.")
     extends: Text | None = _about("Another workload whose keys this one inherits.")
     requests: Count | None = _about("Requests per run.")
-    input_tokens: Count | None = _about("Length of each prompt (ISL).")
-    output_tokens: Count | None = _about("Tokens asked for per request (OSL).")
+    input_tokens: Length | None = _about("Length of each prompt (ISL), or a distribution of lengths.")
+    output_tokens: Length | None = _about("Tokens asked for per request (OSL), or a distribution of lengths.")
     output: Literal["exact", "natural"] | None = _about("exact (default): a request that ends short is failed.")
     api: Literal["completions", "chat"] | None = _about("Which OpenAI API is called; default completions.")
     temperature: Annotated[float, Field(ge=0)] | None = _about("Sampling temperature; default 0.")
+    vocab: Annotated[int, Field(ge=2, le=MOST)] | None = _about(
+        "Token ids to draw from; default: by the files of model.path."
+    )
+    prefix_tokens: Count | None = _about("The part of input_tokens that a group of prompts shares.")
+    groups: Count | None = _about("Of shared-prefix: how many different prefixes; default 1.")
+    range_ratio: Annotated[float, Field(ge=0, lt=1)] | None = _about("Of random: lengths vary by this share.")
+    rules: Rules | None = _about("Of random and sharegpt: the vLLM that makes the same prompts; default vllm-0.32.0.")
+    path: Text | None = _about("The data file; may hold ${VAR}; a relative one is beside the suite.")
+    sha256: Annotated[str, StringConstraints(pattern=SHA256)] | None = _about("Of the data file: it must be this one.")
+    oversample: bool | None = _about("Whether a data file that is too short may repeat its prompts; default false.")
+    expect_prefix_hits: Shares | None = _about("Share of prompt tokens from the prefix cache; default [0, 1%].")
 
 
 class MatrixKeys(Keys):

@@ -16,6 +16,7 @@ from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.expansion import ungated
 from pytest_llmperf.suitefile.gates import resolve_gates
 from pytest_llmperf.suitefile.keys import NAME, SloKeys, SuiteKeys
+from pytest_llmperf.suitefile.kinds import report_without_files
 from pytest_llmperf.suitefile.override import apply_overrides
 from pytest_llmperf.suitefile.structure import validate
 from pytest_llmperf.suitefile.variable import substitute
@@ -57,6 +58,7 @@ def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str
     gates = resolve_gates(draft, keys, workloads)
     suite = _suite(path, draft, keys, workloads, arms, gates)
     _check_gated(draft, suite)
+    _check_models(draft, suite, workloads)
     draft.finish()
     return suite
 
@@ -119,6 +121,15 @@ def _check_gated(draft: Draft, suite: Suite) -> None:
             more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
             draft.report(("engines", arm.name), f"no gate judges case {cases[0]!r}{more}; "
                          "widen a gate's only, or leave the workload out by the arm's only")  # fmt: skip
+
+
+def _check_models(draft: Draft, suite: Suite, workloads: Workloads) -> None:
+    """Kinds that need files of the model, under arms whose model has none."""
+    for arm in suite.arms.values():
+        if arm.model.path is None:
+            for name, members in workloads.families.items():
+                if name in draft.names("workloads") and members and arm.runs(members[0]):
+                    report_without_files(draft, arm.name, suite.workloads[members[0]], name)
 
 
 def _shown(path: Path) -> str:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from pytest_llmperf.model.suite import Lengths
 
 DURATION = r"^[0-9]+(\.[0-9]+)? ?(ms|s|m|h)$"
 PERCENTAGE = r"^[0-9]+(\.[0-9]+)? ?%$"
+LENGTHS = "a whole number, {uniform: [MIN, MAX]} or {mean: M, stdev: S, min: MIN, max: MAX}"
+MOST = 10_000_000
+"""Of every count: longer than any context, more than a day of requests; beyond it a slip of the finger is likelier."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -62,3 +68,60 @@ def quantity(value: object) -> Quantity:
     if not 0 <= number < math.inf:
         raise ValueError("must be finite and not negative")
     return Quantity(number, percent)
+
+
+def lengths(value: object) -> int | Lengths:
+    """A number of tokens, ``{uniform: [A, B]}``, or ``{mean: M, stdev: S, min: A, max: B}``.
+
+    Raises:
+        ValueError: none of these, or one that makes no sense.
+    """
+    if _is_count(value):
+        return value
+    if not isinstance(value, dict):
+        # No TypeError: pydantic takes only this one for a mistake.
+        raise ValueError(_no_count(value))  # noqa: TRY004
+    match value:
+        case {"uniform": [low, high], **rest} if not rest and _is_count(low) and _is_count(high):
+            found = Lengths(min=low, max=high)
+        case {"mean": mean, "stdev": stdev, "min": low, "max": high, **rest} if (
+            not rest and _is_positive(mean) and _is_positive(stdev) and _is_count(low) and _is_count(high)
+        ):
+            found = Lengths(min=low, max=high, mean=float(mean), stdev=float(stdev))
+        case _:
+            raise ValueError(f"must be {LENGTHS}, each at least 1 and at most {MOST}")
+    if found.min > found.max or (found.mean is not None and not found.min <= found.mean <= found.max):
+        raise ValueError(f"{found}: the smallest comes first and the mean lies between")
+    return found
+
+
+def shares(value: object) -> tuple[float, float]:
+    """The smallest and the largest share: ``[0, 0.5]`` or ``[40%, 60%]``.
+
+    Raises:
+        ValueError: no two shares, or in the wrong order.
+    """
+    if not isinstance(value, list) or len(value) != 2:  # noqa: PLR2004 (a pair)
+        raise ValueError("must be two shares, such as [0.4, 0.6] or [40%, 60%]")
+    low, high = (quantity(each).share for each in value)
+    if not low <= high <= 1:
+        raise ValueError("must be two shares of at most 100%, the smaller one first")
+    return low, high
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return _is_whole(value) and 1 <= value <= MOST
+
+
+def _no_count(value: Any) -> str:
+    if not _is_whole(value):
+        return "must be a whole number"
+    return "must be at least 1" if value < 1 else f"must be at most {MOST}"
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf

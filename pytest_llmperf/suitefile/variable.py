@@ -42,19 +42,23 @@ def _mistakes(draft: Draft, path: KeyPath, value: Any, environ: Mapping[str, str
 
 
 def _misplaced(draft: Draft, path: KeyPath, value: str) -> list[str]:
-    if _is_model_path(path):
+    if _is_model_path(path) or _is_data_path(path):
         return []
     if len(path) == 3 and path[0] == "engines":  # noqa: PLR2004 (engines.ARM.KEY)
         fields = variable_fields(draft.data, str(path[1]))
         if fields is None or path[2] in fields:  # an unknown engine is a mistake of its own
             return []
     allowed = {field for arm in draft.names("engines") for field in variable_fields(draft.data, arm) or ()}
-    places = ["model.path", *(f"engines.ARM.{field}" for field in sorted(allowed))]
-    return [f"{value!r}: ${{VAR}} is not allowed here, only in {' and '.join(places)}"]
+    places = ["model.path", "workloads.NAME.path", *(f"engines.ARM.{field}" for field in sorted(allowed))]
+    return [f"{value!r}: ${{VAR}} is not allowed here, only in {', '.join(places[:-1])} and {places[-1]}"]
 
 
 def _is_model_path(path: KeyPath) -> bool:
     return path == ("model", "path") or (path[:1] == ("engines",) and path[2:] == ("model", "path"))
+
+
+def _is_data_path(path: KeyPath) -> bool:
+    return path[:1] == ("workloads",) and path[2:] == ("path",)
 
 
 def _unresolved(value: str, environ: Mapping[str, str]) -> list[str]:

@@ -8,15 +8,16 @@ from itertools import islice, product
 from math import prod
 from typing import Any
 
-from pytest_llmperf.model.suite import Load, Workload
+from pytest_llmperf.model.suite import DataFile, Load, Rules, Workload
 from pytest_llmperf.registry import did_you_mean
 from pytest_llmperf.suitefile.document import KeyPath
 from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.keys import MatrixKeys, SuiteKeys, WorkloadKeys
+from pytest_llmperf.suitefile.kinds import DEFAULT, TEXTS_BY_TOKENIZER, report_lacking, report_unfit
 from pytest_llmperf.suitefile.lineage import lineages
 from pytest_llmperf.suitefile.loads import LOAD_KEYS, SharedLoads, own_load, shared_loads, value_name
 
-_NEEDED = {"kind": "words", "input_tokens": 64, "output_tokens": 128, "requests": 32}
+_NEWEST_RULES: Rules = "vllm-0.32.0"
 _AXES = ("input_tokens", "output_tokens", "requests")
 """The order of a matrix's values in names, whatever the order in the file."""
 
@@ -61,7 +62,7 @@ def resolve_workloads(draft: Draft, keys: SuiteKeys) -> Workloads:
         values = _inherited([entries[ancestor] for ancestor in chain])
         load = next((own[ancestor] for ancestor in reversed(chain) if own[ancestor] is not None), None)
         loads = shared.loads if load is None else (load,)
-        lacking[name] = _report_lacking(draft, chain, values, keys.matrix, lacking)
+        lacking[name] = _report_kind(draft, chain, values, keys, lacking)
         if not loads and not _is_load_excused(draft, chain, shared):
             draft.report(("workloads", name), "needs a load: write load: burst or load: {concurrency: 4} at the top, "
                          "or concurrency, request_rate or burst here")  # fmt: skip
@@ -78,7 +79,7 @@ def resolve_workloads(draft: Draft, keys: SuiteKeys) -> Workloads:
 
 
 def _inherited(chain: Sequence[WorkloadKeys]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
+    merged: dict[str, Any] = {"kind": DEFAULT}
     for entry in chain:
         merged |= {key: getattr(entry, key) for key in entry.model_fields_set - LOAD_KEYS - {"extends"}}
     return merged
@@ -89,7 +90,14 @@ def _multiplied(name: str, values: Mapping[str, Any], matrix: MatrixKeys | None)
     for combination in islice(product(*axes.values()), MOST_CELLS):
         cell = dict(zip(axes, combination, strict=True))
         suffix = "".join(f"-{axis}-{value_name(value)}" for axis, value in cell.items())
-        yield Workload(name=name + suffix, **{**values, **cell})
+        yield Workload(name=name + suffix, **_resolved({**values, **cell}))
+
+
+def _resolved(values: dict[str, Any]) -> dict[str, Any]:
+    """With the data file as one value, and with the rules that hold where none are written."""
+    if "path" in values:
+        values["data"] = DataFile(path=values.pop("path"), sha256=values.pop("sha256", None))
+    return {"rules": _NEWEST_RULES, **values} if values["kind"] in TEXTS_BY_TOKENIZER else values
 
 
 def _axes(matrix: MatrixKeys | None) -> dict[str, list[int]]:
@@ -112,17 +120,15 @@ def _check_matrix(draft: Draft, matrix: MatrixKeys | None) -> None:
             seen.add(value_name(value))
 
 
-def _report_lacking(
-    draft: Draft, chain: list[str], values: Mapping[str, Any], matrix: MatrixKeys | None, before: Mapping[str, set[str]]
+def _report_kind(
+    draft: Draft, chain: list[str], values: Mapping[str, Any], keys: SuiteKeys, before: Mapping[str, set[str]]
 ) -> set[str]:
-    """The needed keys that a workload lacks; reported unless an ancestor lacks them too, or they were written wrong."""
-    lacking = set(_NEEDED) - set(values) - set(_axes(matrix))
-    inherited = set().union(*(before.get(ancestor, set()) for ancestor in chain[:-1]))
-    for key in (key for key in _NEEDED if key in lacking - inherited):
-        written = [("matrix", key), *(("workloads", ancestor, key) for ancestor in chain)]
-        if not any(draft.is_excused(path) for path in written):
-            draft.report(("workloads", chain[-1]), f"needs {key!r}, such as {key}: {_NEEDED[key]}")
-    return lacking
+    """The keys that a workload of its kind lacks; what does not go with the kind is reported too."""
+    if any(draft.is_excused(("workloads", ancestor, "kind")) for ancestor in chain):
+        return {"kind"}
+    entries, name, axes = keys.workloads or {}, chain[-1], set(_axes(keys.matrix))
+    report_unfit(draft, name, values, set(entries[name].model_fields_set), axes)
+    return report_lacking(draft, chain, values, axes, before)
 
 
 def _is_load_excused(draft: Draft, chain: list[str], shared: SharedLoads) -> bool:

@@ -2,55 +2,162 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
 import orjson
 
-from pytest_llmperf.errors import UsageError
+from pytest_llmperf.errors import DataError, UsageError
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.plan import Plan, PlannedRequest
 from pytest_llmperf.model.request_fields import RequestFields
-from pytest_llmperf.model.suite import Load, Workload
+from pytest_llmperf.model.suite import Kind, Lengths, Load, Workload
 from pytest_llmperf.workload.arrivals import poisson_arrivals_ns
+from pytest_llmperf.workload.ask import Ask
+from pytest_llmperf.workload.custom import prompts_of_file
+from pytest_llmperf.workload.deal import Deal
+from pytest_llmperf.workload.lengths import draw_lengths
+from pytest_llmperf.workload.material import Material, Tokenizer
 from pytest_llmperf.workload.prompts import distinct_prompts
+from pytest_llmperf.workload.sharegpt import conversations
+from pytest_llmperf.workload.token_ids import distinct_ids, shared_prefix_ids
 
+_NOTHING = Material()
 USUAL_FIELDS = RequestFields()
 
 
-def plan(workload: Workload, load: Load, *, seed: int, model_id: str, fields: RequestFields = USUAL_FIELDS) -> Plan:
+def plan(
+    workload: Workload,
+    load: Load,
+    *,
+    seed: int,
+    model_id: str,
+    material: Material = _NOTHING,
+    place: Deal | None = None,
+    fields: RequestFields = USUAL_FIELDS,
+) -> Plan:
     """The requests of one run; the same arguments give the same bytes, in every process and version of Python.
 
     The seed is mixed with the definition of workload and load, so that two cases on one server never share prompts.
-    A word is one token, and a BOS that the engine puts before them is not counted; behind a chat template only the
-    engine can tell, so ``input_tokens`` is None there.
+    Lengths depend on the definition alone: every run of a case asks for the same work. A word is one token, and a BOS
+    that the engine puts before them is not counted; behind a chat template only the engine can tell, so
+    ``input_tokens`` is None there.
 
-    ``fields`` says which optional fields the server takes; they are no part of what is asked, and of no digest of it.
+    Args:
+        workload: what to ask.
+        load: when.
+        seed: of this run alone.
+        model_id: the name that requests carry.
+        material: what the workload's kind needs from files.
+        place: of this run among those that its server has seen; the first one by default.
+        fields: which optional fields the server takes; they are no part of what is asked, and of no digest of it.
 
     Raises:
         UsageError: there are not enough different prompts of this length, or the load's value makes no sense.
+        DataError: the file has too few prompts, or some that do not fit the API.
     """
     if workload.requests < 1:
         raise UsageError(f"requests: {workload.requests}: at least 1 is needed")
-    key = f"{workload_digest(workload, load)}:{seed}"
-    prompts = distinct_prompts(workload.requests, workload.input_tokens, Random(f"{key}:prompts"))
+    definition = workload_digest(workload, load)
+    key = f"{definition}:{seed}"
+    place = place or Deal(seed)
+    asks = _MAKERS[workload.kind](workload, material, definition, key, place)
     times = _send_times_ns(load, workload.requests, Random(f"{key}:arrivals"))
     return Plan(
         api=workload.api,
         requests=tuple(
             PlannedRequest(
-                body=orjson.dumps(_body(workload, prompt, model_id, fields)),
+                body=orjson.dumps(_body(workload, ask, model_id, fields)),
                 at_ns=at_ns,
-                input_tokens=workload.input_tokens if workload.api == "completions" else None,
-                output_tokens=workload.output_tokens,
+                input_tokens=ask.input_tokens if workload.api == "completions" else None,
+                output_tokens=ask.output_tokens,
             )
-            for prompt, at_ns in zip(prompts, times, strict=True)
+            for ask, at_ns in zip(asks, times, strict=True)
         ),
         load=load,
-        seed=seed,
+        seed=_seed_of(workload.kind, seed, place),
         exact_output=workload.output == "exact",
     )
+
+
+def _seed_of(kind: Kind, seed: int, place: Deal) -> int:
+    """The seed that people can make the same prompts with: vLLM's ``--seed`` where its rules are followed."""
+    return {"random": place.run_seed, "sharegpt": place.seed}.get(kind, seed)
+
+
+def _words(workload: Workload, _: Material, definition: str, key: str, __: Deal) -> list[Ask]:
+    inputs, outputs = _lengths(workload, definition)
+    prompts = distinct_prompts(inputs, Random(f"{key}:prompts"))
+    return _generated(prompts, inputs, outputs)
+
+
+def _token_ids(workload: Workload, material: Material, definition: str, key: str, _: Deal) -> list[Ask]:
+    inputs, outputs = _lengths(workload, definition)
+    return _generated(distinct_ids(inputs, _vocabulary(material), f"{key}:prompts"), inputs, outputs)
+
+
+def _shared_prefix(workload: Workload, material: Material, definition: str, key: str, _: Deal) -> list[Ask]:
+    inputs, outputs = _lengths(workload, definition)
+    prefix, groups = workload.prefix_tokens or 0, workload.groups or 1
+    prompts = shared_prefix_ids(inputs, prefix, groups, _vocabulary(material), f"{key}:prompts")
+    return _generated(prompts, inputs, outputs)
+
+
+def _custom(workload: Workload, material: Material, _: str, __: str, place: Deal) -> list[Ask]:
+    return prompts_of_file(workload, material.entries, place)
+
+
+def _sharegpt(workload: Workload, material: Material, _: str, __: str, place: Deal) -> list[Ask]:
+    return conversations(workload, material.entries, _tokenizer(material), place)
+
+
+def _random(workload: Workload, material: Material, _: str, __: str, place: Deal) -> list[Ask]:
+    from pytest_llmperf.workload.vllm_random import random_text  # noqa: PLC0415 (numpy)
+
+    return random_text(workload, _tokenizer(material), place)
+
+
+_MAKERS: dict[Kind, Callable[[Workload, Material, str, str, Deal], list[Ask]]] = {
+    "words": _words,
+    "token-ids": _token_ids,
+    "shared-prefix": _shared_prefix,
+    "custom": _custom,
+    "random": _random,
+    "sharegpt": _sharegpt,
+}
+
+
+def _lengths(workload: Workload, definition: str) -> tuple[list[int], list[int]]:
+    return (
+        _drawn(workload.input_tokens, workload.requests, f"{definition}:input_tokens"),
+        _drawn(workload.output_tokens, workload.requests, f"{definition}:output_tokens"),
+    )
+
+
+def _drawn(wanted: int | Lengths | None, count: int, key: str) -> list[int]:
+    if wanted is None:
+        raise UsageError("input_tokens and output_tokens are needed")
+    return draw_lengths(wanted, count, Random(key))
+
+
+def _generated(prompts: Sequence[str | list[int]], inputs: Sequence[int], outputs: Sequence[int]) -> list[Ask]:
+    return [
+        Ask(prompt=prompt, input_tokens=length, output_tokens=asked)
+        for prompt, length, asked in zip(prompts, inputs, outputs, strict=True)
+    ]
+
+
+def _vocabulary(material: Material) -> Sequence[int]:
+    if material.vocabulary is None:
+        raise DataError("the model's vocabulary is not known")
+    return material.vocabulary.plain
+
+
+def _tokenizer(material: Material) -> Tokenizer:
+    if material.tokenizer is None:
+        raise DataError("the model's tokenizer is not there")
+    return material.tokenizer
 
 
 def _send_times_ns(load: Load, count: int, rng: Random) -> Sequence[int | None]:
@@ -63,14 +170,14 @@ def _send_times_ns(load: Load, count: int, rng: Random) -> Sequence[int | None]:
     return [None] * count
 
 
-def _body(workload: Workload, prompt: str, model_id: str, fields: RequestFields) -> dict[str, Any]:
-    asked: dict[str, Any] = (
-        {"prompt": prompt} if workload.api == "completions" else {"messages": [{"role": "user", "content": prompt}]}
-    )
+def _body(workload: Workload, ask: Ask, model_id: str, fields: RequestFields) -> dict[str, Any]:
+    asked: dict[str, Any] = {"prompt": ask.prompt}
+    if workload.api == "chat":
+        asked = {"messages": ask.messages or [{"role": "user", "content": ask.prompt}]}
     body = {
         "model": model_id,
         **asked,
-        "max_tokens": workload.output_tokens,
+        "max_tokens": ask.output_tokens,
         "temperature": workload.temperature,
         "stream": True,
     }

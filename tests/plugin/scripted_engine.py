@@ -22,6 +22,7 @@ class ScriptedOptions(EngineOptions):
     fault_from: int = 0
     first_token_s: float = 0.0
     gap_s: float = 0.004
+    cached_tokens: int = -1
     count_file: str = ""
     """Gets one line for every start of the server."""
 
@@ -44,6 +45,8 @@ class Scripted:
         argv = [sys.executable, str(FAKE_SERVER), "--address-file", str(folder / "address")]
         argv += ["--fault", options.fault, "--fault-from", str(options.fault_from)]
         argv += ["--first-token-s", str(options.first_token_s), "--gap-s", str(options.gap_s)]
+        if options.cached_tokens >= 0:
+            argv += ["--cached-tokens", str(options.cached_tokens)]
         return Command(argv=tuple(argv))
 
     def address(self, arm: Arm, folder: Path) -> str | None:

@@ -111,6 +111,13 @@ def test_a_server_that_does_not_say_is_not_blamed() -> None:
     assert prefix((60, 64), outcome=Outcome.FAILED).status is Status.UNSUPPORTED
 
 
+def test_a_shared_prefix_that_was_not_found_in_the_cache_is_not_a_warm_cache() -> None:
+    finding = prefix_findings(records_of([Row(index=0, planned_input_tokens=16, asked_tokens=1, outcome=Outcome.OK,
+                                              input_tokens=16, cached_tokens=0)]), (0.4, 0.6))  # fmt: skip
+    assert finding.invalidates
+    assert "is the engine's prefix cache on?" in finding.remedy
+
+
 def accepted(steps: int, accepted: int, drafted: int, *, output: int = 256, requests: int = 4) -> list[Finding]:
     rows = [
         Row(index=i, planned_input_tokens=1, asked_tokens=1, output_tokens=output, outcome=Outcome.OK)

@@ -105,7 +105,7 @@ def test_a_failed_request_decides_the_run_and_the_rest_is_not_sent(how: Load, tm
     assert len(server.seen) < 100
     assert records.reason[-1] == "not sent: an earlier request failed"
     cut = (records.sent_ns != NEVER) & (records.outcome == Outcome.ABANDONED)
-    assert {records.reason[i] for i in cut.nonzero()[0]} <= {"an earlier request failed, after 0 chunks"}
+    assert all(records.reason[i].startswith("an earlier request failed, after ") for i in cut.nonzero()[0])
 
 
 def test_a_server_that_only_pings_is_bounded_by_the_request_timeout(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_llmperf.load.masking import masked
@@ -35,6 +35,7 @@ def test_other_bytes_are_left_alone(raw: bytes) -> None:
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=12))
+@example("ends with a backslash\\")
 def test_a_key_in_json_is_masked_whatever_it_is(key: str) -> None:
     echo = json.dumps(key)[1:-1].encode()
     assert masked(echo, key) == b"*" * len(echo)

@@ -21,10 +21,12 @@ from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.run import ClientFacts, Run
 from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Suite, Warmup, Workload
 from pytest_llmperf.model.verdict import Verdict
+from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial
 from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement
 from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.workload import Material
 
 FACTS = {
     "hardware": "box",
@@ -122,6 +124,8 @@ class Bench:
             show=lambda _: None,
             environment=lambda server: {**FACTS, "engine": server.arm.name},
             next_seed=self._next_seed,
+            material=Material(),
+            dealer=Dealer(seed=0),
             recorded=tuple(self.recorded),
             run=self._run,
         )

@@ -38,7 +38,7 @@ STRUCTURE = {
     "exact-time": (with_line("output_throughput: 5%", "output_throughput: {cv: 0}"), "9: gates.output_throughput.cv: 0 declares an exact count"),
     "whole": (with_line("requests: 32", "requests: 1.5"), "6: workloads.words.requests: 1.5 must be a whole number"),
     "bool-is-no-number": (with_line("requests: 32", "requests: true"), "6: workloads.words.requests: true must be a whole number"),
-    "literal": (with_line("kind: words", "kind: word"), "6: workloads.words.kind: 'word' must be 'words'"),
+    "literal": (with_line("kind: words", "kind: word"), "6: workloads.words.kind: 'word' must be 'token-ids', 'words', 'shared-prefix', 'custom', 'random' or 'sharegpt'"),
     "choice": (with_line(WORDS, WORDS[:-1] + ", output: exakt}"), "6: workloads.words.output: 'exakt' must be 'exact' or 'natural'"),
     "temperature": (with_line(WORDS, WORDS[:-1] + ", temperature: -1}"), "6: workloads.words.temperature: -1 must be at least 0"),
     "infinite": (with_line(WORDS, WORDS[:-1] + ", temperature: 1e999}"), "6: workloads.words.temperature: inf must be a finite number"),
@@ -58,7 +58,7 @@ STRUCTURE = {
     "goodput": (BASE + "  slo_attainment: 0.1\n", "10: gates.slo_attainment: needs limits at the top of the suite, such as slo: {ttft: 500ms, tpot: 50ms}"),
     "goodput-excused": (BASE + "  slo_attainment: 0.1\nslo: 500ms\n", "11: slo: '500ms' must be a mapping, such as {key: value}"),
     "twice": (BASE + "load: burst\n", "10: load: written twice, first on line 7; remove one"),
-    "long-value": (with_line("kind: words", "kind: " + "x" * 99), "6: workloads.words.kind: '" + "x" * 55 + "...' must be 'words'"),
+    "long-value": (with_line("kind: words", "kind: " + "x" * 99), "6: workloads.words.kind: '" + "x" * 55 + "...' must be 'token-ids', 'words', 'shared-prefix', 'custom', 'random' or 'sharegpt'"),
 }  # fmt: skip
 
 MISSING = {
@@ -95,6 +95,37 @@ NAMES = {
     "adapter-value": (with_line(ARM, ARM[:-1] + ", threads: two}"), "4: engines.toy.threads: 'two' must be a whole number"),
     "adapter-range": (with_line("{id: tiny}", "{id: tiny, mtp_damage: 2}"), "2: model.mtp_damage: 2 must be at most 1"),
     "shape-key": (with_line("{id: tiny}", "{id: tiny, layer: 2}"), "2: model.layer: unknown field; did you mean 'layers'?"),
+}  # fmt: skip
+
+IDS = "  ids: {vocab: 9, input_tokens: 8, output_tokens: 8, requests: 8}"
+SHARED = "  ids: {kind: shared-prefix, vocab: 9, input_tokens: 8, output_tokens: 8, requests: 8, prefix_tokens: 4, expect_prefix_hits: [0, 1]}"
+FILE = "  f: {kind: custom, path: x.jsonl, requests: 8}"
+
+KINDS = {
+    "vocabulary": (with_line(WORDS, IDS.replace("vocab: 9, ", "")), "6: workloads.ids: kind token-ids needs the size of the model's vocabulary; write path, the folder of the model's files, in the model of arm 'toy', or vocab: N here"),
+    "tokenizer": (with_line(WORDS, IDS.replace("vocab: 9", "kind: random")), "6: workloads.ids.kind: kind random needs the model's tokenizer; write path, the folder of the model's files, in the model of arm 'toy'"),
+    "chat-of-ids": (with_line(WORDS, IDS.replace("vocab", "api: chat, vocab")), "6: workloads.ids.api: a chat cannot carry token ids, which kind token-ids sends; write kind: words"),
+    "path": (with_line(WORDS, "  f: {kind: custom, requests: 8}"), """6: workloads.f: needs 'path', such as path: "${DATA}/prompts.jsonl\""""),
+    "prefix": (with_line(WORDS, SHARED.replace("prefix_tokens: 4, ", "")), "6: workloads.ids: needs 'prefix_tokens', such as prefix_tokens: 32"),
+    "hits": (with_line(WORDS, SHARED.replace(", expect_prefix_hits: [0, 1]", "")), "6: workloads.ids: needs 'expect_prefix_hits', such as expect_prefix_hits: [30%, 50%]"),
+    "long-prefix": (with_line(WORDS, SHARED.replace("prefix_tokens: 4", "prefix_tokens: 8")), "6: workloads.ids.prefix_tokens: 8 must be less than input_tokens, of which it is a part"),
+    "foreign": (with_line(WORDS, WORDS[:-1] + ", vocab: 9}"), "6: workloads.words.vocab: means nothing to a workload of kind words"),
+    "foreign-inherited": (with_line(WORDS, IDS + "\n  w: {extends: ids, kind: words}"), "7: workloads.w.kind: the inherited vocab means nothing to a workload of kind words"),
+    "foreign-axis": (with_line(WORDS, FILE[:-1] + ", output_tokens: 8}") + "matrix: {input_tokens: [8]}\n", "10: matrix.input_tokens: means nothing to workload 'f' of kind custom; remove one of the two"),
+    "file-lengths": (with_line(WORDS, FILE[:-1] + ", output_tokens: {uniform: [1, 2]}}"), "6: workloads.f.output_tokens: must be a whole number for kind custom"),
+    "length": (with_line("input_tokens: 64", "input_tokens: 6.4"), "6: workloads.words.input_tokens: 6.4 must be a whole number"),
+    "no-length": (with_line("input_tokens: 64", "input_tokens: 0"), "6: workloads.words.input_tokens: 0 must be at least 1"),
+    "many-ids": (with_line("kind: words,", "kind: words, vocab: 20000000,"), "6: workloads.words.vocab: 20000000 must be at most 10000000"),
+    "long": (with_line("input_tokens: 64", "input_tokens: 20000000"), "6: workloads.words.input_tokens: 20000000 must be at most 10000000"),
+    "longs": (with_line("input_tokens: 64", "input_tokens: {uniform: [1, 20000000]}"), "6: workloads.words.input_tokens: must be a whole number, {uniform: [MIN, MAX]} or {mean: M, stdev: S, min: MIN, max: MAX}, each at least 1 and at most 10000000"),
+    "lengths": (with_line("input_tokens: 64", "input_tokens: {mean: 5}"), "6: workloads.words.input_tokens: must be a whole number, {uniform: [MIN, MAX]} or {mean: M, stdev: S, min: MIN, max: MAX}, each at least 1"),
+    "lengths-more": (with_line("input_tokens: 64", "input_tokens: {uniform: [1, 2], min: 1}"), "6: workloads.words.input_tokens: must be a whole number, {uniform: "),
+    "lengths-order": (with_line("input_tokens: 64", "input_tokens: {uniform: [9, 2]}"), "6: workloads.words.input_tokens: 9 to 2: the smallest comes first and the mean lies between"),
+    "lengths-mean": (with_line("input_tokens: 64", "input_tokens: {mean: 1, stdev: 1, min: 2, max: 3}"), "6: workloads.words.input_tokens: 1 ± 1, 2 to 3: the smallest comes first and the mean lies between"),
+    "hits-one": (with_line(WORDS, WORDS[:-1] + ", expect_prefix_hits: 1}"), "6: workloads.words.expect_prefix_hits: 1 must be two shares, such as [0.4, 0.6] or [40%, 60%]"),
+    "hits-order": (with_line(WORDS, WORDS[:-1] + ", expect_prefix_hits: [2%, 1%]}"), "6: workloads.words.expect_prefix_hits: [...] must be two shares of at most 100%, the smaller one first"),
+    "sha": (with_line(WORDS, FILE[:-1] + ", sha256: abc}"), "6: workloads.f.sha256: 'abc' must match "),
+    "rules": (with_line(WORDS, "  r: {kind: random, input_tokens: 8, output_tokens: 8, requests: 8, rules: vllm-0.1}").replace("{id: tiny}", "{id: tiny, path: /m}"), "6: workloads.r.rules: 'vllm-0.1' must be 'vllm-0.11.0' or 'vllm-0.32.0'"),
 }  # fmt: skip
 
 MARGINS = {
@@ -154,7 +185,7 @@ RELATIONS = {
 ALL = {
     f"{group}-{name}": case
     for group, cases in {
-        "structure": STRUCTURE, "missing": MISSING, "names": NAMES, "margins": MARGINS, "loads": LOADS,
+        "structure": STRUCTURE, "missing": MISSING, "names": NAMES, "margins": MARGINS, "loads": LOADS, "kinds": KINDS,
         "relations": RELATIONS,
     }.items()
     for name, case in cases.items()

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.slo import Slo
-from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Warmup, Workload
+from pytest_llmperf.model.suite import Arm, DataFile, Hardware, Lengths, Load, Model, Warmup, Workload
 from tests.unit.suitefile.conftest import BASE, with_line
 from tests.unit.suitefile.conftest import Load as Loader
 
@@ -165,3 +165,53 @@ def test_only_names_workloads_before_or_after_the_matrix(load: Loader) -> None:
     assert suite.arms["toy"].only == ()
     assert suite.arms["b"].only == ("words-requests-8", "words-requests-16")
     assert suite.arms["c"].only == ("words-requests-8",)
+
+
+KINDS = """\
+suite: kinds
+model: {id: tiny, path: "${MODELS}/tiny"}
+engines:
+  toy: {engine: toy}
+workloads:
+  ids: {input_tokens: {uniform: [4, 8]}, output_tokens: {mean: 9, stdev: 2.5, min: 1, max: 20}, requests: 32}
+  shared: {extends: ids, kind: shared-prefix, input_tokens: 64, prefix_tokens: 32, groups: 4, vocab: 100,
+           expect_prefix_hits: [40%, 0.5]}
+  random: {kind: random, input_tokens: 64, output_tokens: 4, requests: 8, range_ratio: 0.5}
+  talks: {kind: sharegpt, path: "${DATA}/x.json", requests: 8, rules: vllm-0.11.0, output: natural}
+  again: {extends: talks, sha256: SHA, oversample: true, output_tokens: 4}
+load: burst
+gates:
+  output_throughput: 5%
+""".replace("SHA", "ab" * 32)
+
+
+def test_every_kind_and_its_keys(load: Loader) -> None:
+    found = load(KINDS, environ={"MODELS": "/m", "DATA": "/d"}).workloads
+    lengths = Lengths(min=1, max=20, mean=9.0, stdev=2.5)
+    assert found == {
+        "ids": Workload(
+            name="ids", kind="token-ids", requests=32, input_tokens=Lengths(min=4, max=8), output_tokens=lengths
+        ),
+        "shared": Workload(
+            name="shared", kind="shared-prefix", requests=32, input_tokens=64, output_tokens=lengths,
+            prefix_tokens=32, groups=4, vocab=100, expect_prefix_hits=(0.4, 0.5),
+        ),
+        "random": Workload(
+            name="random", kind="random", requests=8, input_tokens=64, output_tokens=4, range_ratio=0.5,
+            rules="vllm-0.32.0",
+        ),
+        "talks": Workload(
+            name="talks", kind="sharegpt", requests=8, rules="vllm-0.11.0", output="natural",
+            data=DataFile(path="/d/x.json"),
+        ),
+        "again": Workload(
+            name="again", kind="sharegpt", requests=8, rules="vllm-0.11.0", output="natural", oversample=True,
+            output_tokens=4, data=DataFile(path="/d/x.json", sha256="ab" * 32),
+        ),
+    }  # fmt: skip
+
+
+def test_a_workload_says_what_it_asks_for(load: Loader) -> None:
+    found = load(KINDS, environ={"MODELS": "/m", "DATA": "/d"}).workloads
+    assert str(found["ids"]) == "token-ids: 32 requests, 4 to 8 in, 9 ± 2.5, 1 to 20 out"
+    assert str(found["talks"]) == "sharegpt: 8 requests"

@@ -108,7 +108,9 @@ def test_the_examples_of_the_documentation_are_right(example: str, tmp_path: Pat
     if written.keys() & {"loads"} or "concurrency" in written.get("matrix", {}):
         del whole["load"]
     path.write_text(example + "".join(text for key, text in whole.items() if key not in written), encoding="utf-8")
-    suite = suitefile.load_suite(path, overrides={}, environ={"MODELS": "/models", "HOST": "localhost"})
+    suite = suitefile.load_suite(
+        path, overrides={}, environ={"MODELS": "/models", "HOST": "localhost", "DATA": "/data"}
+    )
     assert suitefile.expand(suite)
 
 

@@ -18,6 +18,15 @@ def test_the_model_path_and_fields_of_adapters_take_variables(load: Load) -> Non
     assert suite.arms["there"].options == {"url": "http://h:1"}
 
 
+def test_the_path_of_a_data_file_takes_variables(load: Load, complaints: Complaints) -> None:
+    text = with_line("{kind: words, input_tokens: 64, output_tokens: 128, requests: 32}",
+                     '{kind: custom, path: "${DATA}/x", output_tokens: 128, requests: 32}')  # fmt: skip
+    data = load(text, environ={"DATA": "/d"}).workloads["words"].data
+    assert data is not None
+    assert data.path == "/d/x"
+    assert complaints(text) == ["6: workloads.words.path: ${DATA} is not set"]
+
+
 def test_an_inherited_engine_decides_which_fields_take_variables(load: Load) -> None:
     text = with_line(ARM, '  a: {engine: remote, url: "http://a"}\n  b: {extends: a, url: "${URL}"}')
     assert load(text, environ={"URL": "u"}).arms["b"].options == {"url": "u"}
@@ -55,13 +64,13 @@ def test_every_unset_variable_of_a_value_is_named(complaints: Complaints) -> Non
 def test_a_variable_in_any_other_place_is_a_mistake(text: str, path: str, complaints: Complaints) -> None:
     found = complaints(text, environ={"X": "1"})
     assert found[0].startswith(f"{path}: ")
-    assert found[0].endswith(": ${VAR} is not allowed here, only in model.path")
+    assert found[0].endswith(": ${VAR} is not allowed here, only in model.path and workloads.NAME.path")
 
 
 def test_the_places_that_take_one_depend_on_the_engines(complaints: Complaints) -> None:
     text = with_line(ARM, '  toy: {engine: remote, url: "http://x", api_key_env: "${KEY}"}')
     [found] = complaints(text, environ={"KEY": "1"})
-    assert found.endswith("only in model.path and engines.ARM.url")
+    assert found.endswith("only in model.path, workloads.NAME.path and engines.ARM.url")
 
 
 def test_a_key_takes_none(complaints: Complaints) -> None:

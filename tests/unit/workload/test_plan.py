@@ -88,7 +88,7 @@ print(plan({WORKLOAD!r}, {CLOSED!r}, seed=7, model_id="tiny").digest)
 
 
 def test_what_a_seed_means_never_changes() -> None:
-    assert distinct_prompts(2, 4, Random("seed")) == ["at were any your", "a word just made"]
+    assert distinct_prompts([4] * 2, Random("seed")) == ["at were any your", "a word just made"]
     assert poisson_arrivals_ns(3, 2.0, Random("seed")) == [92154498, 259471769, 1500000000]
 
 
@@ -116,9 +116,9 @@ def test_a_renamed_workload_asks_the_same() -> None:
 def test_prompts_are_distinct_and_of_exact_length(count: int, words: int, seed: int) -> None:
     if count > len(WORDS) ** words:
         with pytest.raises(UsageError, match="different prompts"):
-            distinct_prompts(count, words, Random(seed))
+            distinct_prompts([words] * count, Random(seed))
         return
-    prompts = distinct_prompts(count, words, Random(seed))
+    prompts = distinct_prompts([words] * count, Random(seed))
     assert len(set(prompts)) == len(prompts) == count
     assert all(len(prompt.split(" ")) == words and set(prompt.split(" ")) <= set(WORDS) for prompt in prompts)
 

@@ -1,0 +1,81 @@
+"""Workloads from files, from a suite to the words in the terminal; the engine is a fake server of ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.projects import SUITE, Project
+
+CASE = "good/short"
+WORDS = "short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 16, concurrency: 4}"
+
+
+def only_recorded(workload: str, **engine: object) -> str:
+    """The suite with one workload and one gate on a stored baseline, which ``--llmperf-accept`` records."""
+    head, _, _ = SUITE.partition("gates:")
+    assert WORDS in head
+    options = "".join(f", {key}: {value}" for key, value in engine.items())
+    text = head.replace(WORDS, workload).replace("good: {engine: scripted}", f"good: {{engine: scripted{options}}}")
+    return f"{text}gates:\n  output_throughput: {{margin: 60%}}\n"
+
+
+RECORD = ("--llmperf-accept=missing", "--llmperf-why=a test", "-v")
+
+
+def test_a_file_that_is_not_here_skips_the_case_before_any_engine_starts(project: Project) -> None:
+    project.write(only_recorded("short: {kind: custom, path: gone.jsonl, output_tokens: 16, requests: 8, burst: true}"))
+    outcome = project.run("suites", "-v")
+    assert outcome.code == 0, outcome.text
+    assert f"{CASE}::throughput skipped" in outcome.text or f"{CASE}::throughput SKIPPED" in outcome.text
+    assert f"no file {project.folder / 'suites' / 'gone.jsonl'}, which path of workload 'short' names" in outcome.text
+    assert not (project.folder / ".llmperf" / "servers").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "sha256", "says"),
+    [
+        ('{"prompt": 5}', "", "lines.jsonl:1: needs either"),
+        ('{"prompt": "x"}', ", sha256: " + "ab" * 32, "is another file than path of workload 'short' asks for"),
+        ('{"prompt": "x"}', "", "1 of 1 prompts are fit, and requests: 8 asks for more"),
+    ],
+)
+def test_a_file_that_is_not_as_it_must_be_makes_the_case_invalid_before_any_engine_starts(
+    line: str, sha256: str, says: str, project: Project
+) -> None:
+    workload = f"short: {{kind: custom, path: lines.jsonl{sha256}, output_tokens: 16, requests: 8, burst: true}}"
+    project.write(only_recorded(workload))
+    project.write(line, "suites/lines.jsonl")
+    outcome = project.run("suites", "-v")
+    assert outcome.code == 1, outcome.text
+    assert f"{CASE}::throughput INVALID" in outcome.text
+    assert says in outcome.text
+    assert not (project.folder / ".llmperf" / "servers").exists()
+
+
+def test_the_prompts_of_a_file_are_dealt_out(project: Project) -> None:
+    """Three recorded runs and at least two warm-ups: no prompt of the file is sent twice."""
+    project.write(
+        only_recorded("short: {kind: custom, path: lines.jsonl, output_tokens: 16, requests: 8, burst: true}")
+    )
+    project.write("".join(json.dumps({"prompt": f"line {i}"}) + "\n" for i in range(200)), "suites/lines.jsonl")
+    outcome = project.run("suites", *RECORD)
+    assert f"{CASE}::throughput baseline recorded" in outcome.text or outcome.code == 0, outcome.text
+    plans = [run["llmperf"]["plan"] for run in outcome.run_files]
+    assert len(plans) == len(set(plans)) >= 5
+    [workload] = {run["llmperf"]["asked"]["workload"]["data"]["sha256"] for run in outcome.run_files}
+    assert len(workload) == 64
+
+
+@pytest.mark.parametrize(("expected", "word"), [("[40%, 60%]", "skipped"), ("[0, 10%]", "NO BASELINE")])
+def test_declared_prefix_hits_are_valid_and_others_are_not(expected: str, word: str, project: Project) -> None:
+    workload = (
+        "short: {kind: shared-prefix, vocab: 500, input_tokens: 16, prefix_tokens: 8, output_tokens: 16, requests: 8, "
+        f"burst: true, expect_prefix_hits: {expected}}}"
+    )
+    project.write(only_recorded(workload, cached_tokens=9))
+    outcome = project.run("suites", *RECORD)
+    assert f"{CASE}::throughput {word}".lower() in outcome.text.lower(), outcome.text
+    refused = "an invalid run cannot become a baseline: output_throughput: prefix_cache: 50.0% of prompt tokens"
+    assert (refused in outcome.text) == (word == "NO BASELINE")
