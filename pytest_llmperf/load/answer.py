@@ -10,13 +10,15 @@ from typing import Any, TypeGuard
 
 import orjson
 
-from pytest_llmperf.load.chunk import said, tokens_of
-from pytest_llmperf.load.sse import Event, events
+from pytest_llmperf.load.chunk import said_by_delta
+from pytest_llmperf.load.sse import Events, parse_events
 from pytest_llmperf.model.outcome import NEVER
 from pytest_llmperf.model.token_source import TokenSource
 
 _EXCERPT = 200
 _DONE = b"[DONE]"
+_BATCH = 256
+"""Events that are parsed together: enough to be quick, few enough to need little memory."""
 _MOST_COUNTED = 2**53
 """No count of tokens; beyond it JSON numbers are no longer exact."""
 _MOST_TOKENS = 2**15 - 1
@@ -64,9 +66,11 @@ def read_answer(stream: bytes) -> Answer:
 
     Of several usage objects the last one counts; each one in a chunk also tells how many tokens there were so far.
     """
+    datas, ends, names = parse_events(stream)
     reading = _Reading()
-    for event in events(stream):
-        reading.take(event)
+    for first in range(0, len(datas), _BATCH):
+        batch = slice(first, first + _BATCH)
+        reading.take(Events(datas[batch], ends[batch], names[batch]))
         if reading.error or reading.done:
             break
     return reading.answer()
@@ -83,93 +87,143 @@ def error_message(body: bytes) -> str:
 class _Reading:
     """A stream, read so far."""
 
-    __slots__ = ("_before", "_by_ids", "_counts", "_ends", "_finish_reason", "_texts", "_usage", "done", "error")
+    __slots__ = ("_before", "_by_ids", "_chunks", "_finish_reason", "_usage", "done", "error")
 
     def __init__(self) -> None:
         self.error = ""
         self.done = False
-        self._ends: list[int] = []
-        self._counts: list[int] = []
-        self._texts: list[str] = []
+        self._chunks: list[tuple[int, str, int]] = []  # end, text and tokens of each that bears any
         self._finish_reason: str | None = None
         self._usage: Mapping[str, Any] = {}
         self._before = 0  # completion tokens before the next chunk, NEVER once that is not known
         self._by_ids = False
 
-    def take(self, event: Event) -> None:
-        """Read one more event; a bad one sets ``error``."""
-        data, end, name = event
-        try:
-            chunk = _parsed(data)
-            if chunk is None:
-                self.done = self.done or data.strip() == _DONE
-                return
-            if message := _error_in(chunk) or (_error_in({"error": chunk}) if name == "error" else ""):
-                self.error = f"error event: {message}"
-                return
-            self._chunk(chunk, end)
-        except (ValueError, LookupError, AttributeError, TypeError):
-            if name == "error":
-                self.error = f"error event: {_excerpt(data)}"
-            elif not name:  # what comes under a name of its own need not be JSON
-                self.error = f"malformed event: {_excerpt(data)}"
+    def take(self, events: Events) -> None:  # noqa: C901, PLR0912 (a call a chunk would cost as much as the chunk)
+        """Read more events, up to ``[DONE]`` or to one that no completion has, which sets ``error``."""
+        before, add = self._before, self._chunks.append
+        for data, end, name, chunk in zip(*events, _parsed_together(events), strict=True):
+            try:
+                if chunk is None:
+                    chunk = self._looked_at(data, name)  # noqa: PLW2901
+                    if chunk is None:
+                        if self.error or self.done:
+                            return
+                        continue
+                total = NEVER
+                if usage := chunk.get("usage"):
+                    total = self._counted(usage)
+                    if self.error:
+                        return
+                if choices := chunk.get("choices"):
+                    choice = choices[0]  # there is one, as ``n`` is never asked for
+                    if reason := choice.get("finish_reason"):
+                        self._finish_reason = reason
+                    text = choice.get("text")
+                    if isinstance(text, str):
+                        bears = text != "" or not reason
+                    else:
+                        text, bears = said_by_delta(choice, ended=bool(reason))
+                    count = NEVER
+                    if ids := choice.get("token_ids"):
+                        count, self._by_ids = len(ids), True
+                    elif total >= before != NEVER:
+                        count = total - before
+                    if text or count > 0 or (bears and count == NEVER):
+                        add((end, text, count))
+                        before = total
+            except (ValueError, LookupError, AttributeError, TypeError):
+                self._refuse(data, name)
+                if self.error:
+                    return
+        self._before = before
 
-    def _chunk(self, chunk: Mapping[str, Any], end: int) -> None:
-        usage = chunk.get("usage")
-        total = NEVER
-        if usage and isinstance(usage, dict):
-            self._usage = usage
-            self.error = _usage_fault(usage)
-            total = _count(usage, "completion_tokens")
-        choices = chunk.get("choices")
-        if not choices:
-            return
-        choice = choices[0]  # there is one, as ``n`` is never asked for
-        text, bears = said(choice)
-        if reason := choice.get("finish_reason"):
-            self._finish_reason = reason
-        count, by_ids = tokens_of(choice, total, self._before)
-        if count > 0 or text or (bears and count == NEVER):
-            self._ends.append(end)
-            self._counts.append(count)
-            self._texts.append(text)
-            self._before = total
-            self._by_ids |= by_ids
+    def _counted(self, usage: Any) -> int:
+        """Keep the usage object; its completion tokens. One that cannot be sets ``error``."""
+        if not isinstance(usage, dict):
+            return NEVER
+        self._usage = usage
+        total = usage.get("completion_tokens", NEVER)
+        if type(total) is int and 0 <= total < _MOST_COUNTED:
+            return total
+        self.error = _usage_fault(usage)
+        return NEVER
+
+    def _looked_at(self, data: bytes, name: str) -> Any:
+        """The chunk of an event of any kind; None where it has none.
+
+        Raises:
+            ValueError: it is no JSON.
+        """
+        rest = data.strip()
+        if rest in (b"", _DONE):  # an empty one keeps a connection alive
+            self.done = bool(rest)
+            return None
+        chunk = _parsed(rest)
+        if message := _error_in(chunk) or (_error_in({"error": chunk}) if name == "error" else ""):
+            self.error = f"error event: {message}"
+            return None
+        return chunk
+
+    def _refuse(self, data: bytes, name: str) -> None:
+        """What no completion has; what comes under a name of its own need not be one."""
+        if name == "error":
+            self.error = f"error event: {_excerpt(data)}"
+        elif not name:
+            self.error = f"malformed event: {_excerpt(data)}"
 
     def answer(self) -> Answer:
         """What has been read, as a whole."""
+        ends, texts, counts = zip(*self._chunks, strict=True) if self._chunks else ((), (), ())
         output, source = _count(self._usage, "completion_tokens"), TokenSource.USAGE
-        counted = sum(self._counts) if self._counts and min(self._counts) > 0 else NEVER
-        if output == NEVER or (output == 0 and self._ends):  # a gateway that knows nothing says 0
+        counted = sum(counts) if counts and min(counts) > 0 else NEVER
+        if output == NEVER or (output == 0 and ends):  # a gateway that knows nothing says 0
             output, source = (counted, TokenSource.TOKEN_IDS) if self._by_ids else (NEVER, TokenSource.NONE)
-        known = counted == output != NEVER and max(self._counts) <= _MOST_TOKENS
+        known = counted == output != NEVER and max(counts) <= _MOST_TOKENS
         return Answer(
-            chunk_ends=tuple(self._ends),
-            chunk_tokens=tuple(self._counts) if known else (),
+            chunk_ends=ends,
+            chunk_tokens=counts if known else (),
             chunk_source=(TokenSource.TOKEN_IDS if self._by_ids else TokenSource.USAGE) if known else TokenSource.NONE,
-            text="".join(self._texts),
+            text="".join(texts),
             finish_reason=self._finish_reason,
             done=self.done,
             input_tokens=_count(self._usage, "prompt_tokens"),
             output_tokens=output,
             output_source=source if output != NEVER else TokenSource.NONE,
             cached_tokens=_count(_mapping(self._usage.get("prompt_tokens_details")), "cached_tokens"),
-            error=self.error,
+            error=self.error or _usage_fault(self._usage),
         )
 
 
+def _parsed_together(events: Events) -> list[Any]:
+    """The chunk of each event, parsed as one list, which is quicker; None for those to be looked at one by one.
+
+    These are ``[DONE]``, and all where one of them has a name, speaks of an error, or is no JSON.
+    """
+    datas = events.datas
+    one_by_one = [None] * len(datas)
+    last = datas[-1] == _DONE
+    together = b"[%b]" % b",".join(datas[:-1] if last else datas)
+    if any(events.names) or b'"error"' in together:
+        return one_by_one
+    try:
+        chunks: list[Any] = orjson.loads(together)
+    except orjson.JSONDecodeError:
+        return one_by_one
+    if last:
+        chunks.append(None)
+    return chunks if len(chunks) == len(datas) else one_by_one
+
+
 def _parsed(data: bytes) -> Any:
-    """The JSON of an event; None for ``[DONE]`` and for an empty one, which keeps a connection alive.
+    """The JSON of an event.
 
     Raises:
-        ValueError: it is no JSON.
+        ValueError: it is none.
     """
     try:
         return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        rest = data.strip()
-        # Python's parser takes what is legal and orjson refuses: half a surrogate pair, in its escaped form.
-        return None if rest in (b"", _DONE) else json.loads(rest)
+    except orjson.JSONDecodeError:  # which also refuses half of a surrogate pair in its escaped form: it is legal
+        return json.loads(data)
 
 
 def _error_in(chunk: Mapping[str, Any]) -> str:

@@ -12,44 +12,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_llmperf.model.outcome import NEVER
 
-Choice = Mapping[str, Any]
-
-
-def said(choice: Choice) -> tuple[str, bool]:
-    """The text of a choice, and whether the form alone says that it bears tokens.
-
-    Raises:
-        TypeError: a text that is none.
-        AttributeError: a ``delta`` that is no mapping.
-    """
-    text = choice.get("text")
-    if text is None:
-        delta = choice.get("delta")
-        if not delta:
-            return "", False
-        return _said_by_delta(delta, ended=bool(choice.get("finish_reason")))
-    if not isinstance(text, str):
-        raise TypeError("text")
-    return text, bool(text) or not choice.get("finish_reason")
-
-
-def tokens_of(choice: Choice, total: int, before: int) -> tuple[int, bool]:
-    """How many tokens a chunk bears, -1 when it does not say; and whether their ids say it.
+def said_by_delta(choice: Mapping[str, Any], *, ended: bool) -> tuple[str, bool]:
+    """The text of a choice of chat, and whether its form alone says that it bears tokens.
 
     Args:
-        choice: its choice.
-        total: completion tokens so far by the usage in this chunk, -1 without one.
-        before: completion tokens before this chunk, -1 where that is not known.
+        choice: of a chunk.
+        ended: whether it gives the finish reason.
+
+    Raises:
+        TypeError: a text that is none, of completions too.
+        AttributeError: a ``delta`` that is no mapping.
     """
-    ids = choice.get("token_ids")
-    if ids:
-        return len(ids), True
-    return (total - before if total >= before and NEVER not in (total, before) else NEVER), False
-
-
-def _said_by_delta(delta: Mapping[str, Any], *, ended: bool) -> tuple[str, bool]:
+    if choice.get("text") is not None:
+        raise TypeError("text")
+    delta = choice.get("delta")
+    if not delta:
+        return "", False
     content = delta.get("content")
     text = (delta.get("reasoning_content") or delta.get("reasoning") or "") + (content or "")
     calls = delta.get("tool_calls") or ()
@@ -58,7 +37,7 @@ def _said_by_delta(delta: Mapping[str, Any], *, ended: bool) -> tuple[str, bool]
     if calls:
         text += "".join(_called(call.get("function") or {}) for call in calls)
     special = content == "" and "role" not in delta and not ended
-    return text, bool(text or calls) or special
+    return text, text != "" or bool(calls) or special
 
 
 def _called(function: Mapping[str, Any]) -> str:

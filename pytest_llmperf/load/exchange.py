@@ -46,6 +46,10 @@ class Exchange:
         if not self.ended:
             self.done_ns, self.outcome, self.reason = now_ns, outcome, reason
 
+    def forget(self) -> None:
+        """Let go of the response: there may be gigabytes of them, and all are read one after the other."""
+        self.raw, self.stamps, self.offsets = bytearray(), array("q"), array("q")
+
     def reopen(self) -> None:
         """Forget an end that came before any byte, to send the request once more."""
         self.done_ns = self.sent_ns = NEVER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 HEAD_LIMIT = 64 * 1024
@@ -121,54 +121,19 @@ class Framing:
             line_end = raw.find(b"\r\n", self._next)
             if line_end < 0:
                 return False
-            size = _chunk_size(raw[self._next : line_end])
+            size = parse_chunk_size(raw[self._next : line_end])
             if size == 0:
                 return raw.find(b"\r\n\r\n", line_end) >= 0  # trailers, mostly none, end with an empty line
             self._next = line_end + 2 + size + 2
         return False
 
 
-def extract_body(raw: Raw, head: Head, received: Sequence[int]) -> tuple[bytes, list[int]]:
-    """The body of a response, whole or not, without its framing; and how much of it was in after each read.
+def parse_chunk_size(line: Raw) -> int:
+    """The size that begins a chunk of a body in chunks; extensions are skipped.
 
-    Args:
-        raw: the response from its first byte.
-        head: its head.
-        received: ascending; the number of raw bytes after each read.
+    Raises:
+        HttpError: it is no number.
     """
-    spans = _chunk_spans(raw, head.body_at) if head.chunked else [(head.body_at, _body_end(raw, head))]
-    marks: list[int] = []
-    pending = iter(received)
-    offset = next(pending, None)
-    before = 0
-    for start, end in spans:
-        while offset is not None and offset <= end:
-            marks.append(before + max(0, offset - start))
-            offset = next(pending, None)
-        before += end - start
-    while offset is not None:
-        marks.append(before)
-        offset = next(pending, None)
-    return b"".join(bytes(raw[start:end]) for start, end in spans), marks
-
-
-def _body_end(raw: Raw, head: Head) -> int:
-    return len(raw) if head.length is None else min(len(raw), head.body_at + head.length)
-
-
-def _chunk_spans(raw: Raw, position: int) -> list[tuple[int, int]]:
-    spans = []
-    while (line_end := raw.find(b"\r\n", position)) >= 0:
-        size = _chunk_size(raw[position:line_end])
-        if size == 0:
-            break
-        start = line_end + 2
-        spans.append((start, min(start + size, len(raw))))
-        position = start + size + 2
-    return spans
-
-
-def _chunk_size(line: Raw) -> int:
     digits = bytes(line).partition(b";")[0].strip()
     try:
         size = int(digits, 16)

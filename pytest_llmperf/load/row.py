@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_llmperf.load.answer import Answer, error_message, read_answer
+from pytest_llmperf.load.body import Body, extract_body, reached
 from pytest_llmperf.load.exchange import Exchange
-from pytest_llmperf.load.http1 import HttpError, extract_body
+from pytest_llmperf.load.http1 import HttpError
 from pytest_llmperf.load.job import JobRequest
 from pytest_llmperf.model.outcome import NEVER, Outcome
 from pytest_llmperf.model.token_source import TokenSource
@@ -78,18 +78,18 @@ def read_row(request: JobRequest, exchange: Exchange, *, exact_output: bool) -> 
         return row
     row.status = head.status
     try:
-        body, marks = extract_body(exchange.raw, head, exchange.offsets)
+        body = extract_body(exchange.raw, head)
     except HttpError as error:
-        body, marks = b"", []
+        body = Body(b"", [], [])
         _fail(row, str(error))
     if head.status != _OK:
-        _fail(row, f"HTTP {head.status}: {error_message(body)}")
+        _fail(row, f"HTTP {head.status}: {error_message(body.data)}")
         return row
-    answer = read_answer(body)
-    _fill(row, answer, exchange, marks)
+    answer = read_answer(body.data)
+    _fill(row, answer, exchange, body)
     wrong = answer_fault(answer, asked=request.asked_tokens, exact_output=exact_output)
-    if wrong and not answer.chunk_ends and not answer.error and body:
-        wrong = f"{wrong}; the answer ({head.content_type or 'no content type'}) begins: {error_message(body)}"
+    if wrong and not answer.chunk_ends and not answer.error and body.data:
+        wrong = f"{wrong}; the answer ({head.content_type or 'no content type'}) begins: {error_message(body.data)}"
     if answer.error or (wrong and row.outcome == Outcome.OK):
         _fail(row, wrong)
     elif row.reason:
@@ -129,9 +129,9 @@ def _wrong_length(answer: Answer, asked: int) -> str:
     return ""
 
 
-def _fill(row: Row, answer: Answer, exchange: Exchange, marks: Sequence[int]) -> None:
+def _fill(row: Row, answer: Answer, exchange: Exchange, body: Body) -> None:
     stamps = exchange.stamps
-    arrivals = [stamps[bisect_left(marks, end)] for end in answer.chunk_ends]
+    arrivals = [stamps[read] for read in reached(exchange.offsets, body.offsets(answer.chunk_ends))]
     if arrivals:
         row.first_token_ns, row.last_token_ns = arrivals[0], arrivals[-1]
     row.chunk_ns = arrivals

@@ -36,17 +36,18 @@ class WorkerReport:
 
 
 def write_rows(job: Job, exchanges: Sequence[Exchange], lags_ns: Sequence[int], cpu_share: float, key: str) -> None:
-    """Read the exchanges and write their rows, by rename: the file is whole or absent.
+    """Read the exchanges and write their rows, by rename: the file is whole or absent. The exchanges are used up.
 
     Beside it go the raw responses of the first failed requests. The API key is cut out of whatever the server echoed.
     """
-    rows = [
-        _read(request, exchange, exact_output=job.exact_output, key=key)
-        for request, exchange in zip(job.requests, exchanges, strict=True)
-    ]
-    failed = [(row, exchange) for row, exchange in zip(rows, exchanges, strict=True) if row.outcome != Outcome.OK]
-    for row, exchange in [pair for pair in failed if pair[1].raw][:_FAILED_KEPT]:
-        _keep_raw(Path(job.failed), row.index, exchange, key)
+    rows, kept = [], 0
+    for request, exchange in zip(job.requests, exchanges, strict=True):
+        row = _read(request, exchange, exact_output=job.exact_output, key=key)
+        rows.append(row)
+        if row.outcome != Outcome.OK and exchange.raw and kept < _FAILED_KEPT:
+            _keep_raw(Path(job.failed), row.index, exchange, key)
+            kept += 1
+        exchange.forget()
     whole = Path(job.rows)
     part = whole.with_suffix(".part")
     part.write_bytes(orjson.dumps({"rows": rows, "lags_ns": list(lags_ns), "cpu_share": cpu_share}))

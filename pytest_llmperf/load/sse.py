@@ -9,8 +9,8 @@ server has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import accumulate, repeat
+from operator import add
 from typing import NamedTuple
 
 _LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\n|\r)")
@@ -19,46 +19,48 @@ _DATA = b"data: "
 _END = b"\n\n"
 
 
-class Event(NamedTuple):
-    """One event.
+class Events(NamedTuple):
+    """The complete events of a stream that have data, in order, as columns.
 
     Attributes:
-        data: its lines, joined.
-        end: the offset behind the last byte that it needed.
-        name: of an event other than the default one, ``message``.
+        datas: of each, its lines joined.
+        ends: the offset behind the last byte that it needed.
+        names: "" for the default one, ``message``.
     """
 
-    data: bytes
-    end: int
-    name: str = ""
+    datas: list[bytes]
+    ends: list[int]
+    names: list[str]
 
 
-def events(stream: bytes) -> Iterator[Event]:
-    """All complete events of a stream that has data, in order."""
+def parse_events(stream: bytes) -> Events:
+    """The events of a stream, whole or not."""
     plain = _plain(stream)
     return _any(stream) if plain is None else plain
 
 
-def _plain(stream: bytes) -> Iterator[Event] | None:
+def _plain(stream: bytes) -> Events | None:
     """The events of a stream that has only ``data: ...`` and empty lines, as nearly all have; None for another one."""
-    blocks = stream.split(_END)
-    del blocks[-1]  # what no empty line completed
-    if b"\r" in stream or stream.count(b"\n", 0, stream.rfind(_END) + len(_END)) != len(_END) * len(blocks):
+    if not (stream.startswith(_DATA) and stream.endswith(_END)):
         return None
-    if not all(map(bytes.startswith, blocks, repeat(_DATA))):
+    datas = stream[len(_DATA) : -len(_END)].split(_END + _DATA)
+    if stream.count(b"\n") != len(_END) * len(datas) or b"\r" in stream:
         return None
-    ends = accumulate(len(block) + len(_END) for block in blocks)
-    return map(Event, (block[len(_DATA) :] for block in blocks), ends)
+    ends = accumulate(map(add, map(len, datas), repeat(len(_DATA) + len(_END))))
+    return Events(datas, list(ends), [""] * len(datas))
 
 
-def _any(stream: bytes) -> Iterator[Event]:
+def _any(stream: bytes) -> Events:
+    found = Events([], [], [])
     data: list[bytes] = []
     name = ""
     for match in _LINE.finditer(stream, len(_BOM) if stream.startswith(_BOM) else 0):
         line = match[1]
         if not line:
             if data:
-                yield Event(b"\n".join(data), match.end(), name)
+                found.datas.append(b"\n".join(data))
+                found.ends.append(match.end())
+                found.names.append(name)
             data, name = [], ""
             continue
         field, _, value = line.partition(b":")
@@ -70,3 +72,4 @@ def _any(stream: bytes) -> Iterator[Event]:
             name = "error"
         elif field == b"event":
             name = "" if value == b"message" else value.decode("utf-8", "replace")
+    return found

@@ -24,13 +24,7 @@ from pytest_llmperf.model.slo import GOODPUT, Slo
 
 _NS_PER_S = 1e9
 
-_STATISTICS: dict[str, Callable[[Floats], float]] = {
-    "mean": lambda sample: float(np.mean(sample)),
-    "median": lambda sample: float(np.percentile(sample, 50)),
-    "p90": lambda sample: float(np.percentile(sample, 90)),
-    "p95": lambda sample: float(np.percentile(sample, 95)),
-    "p99": lambda sample: float(np.percentile(sample, 99)),
-}
+_PERCENTILES = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
 
 _LATENCIES: dict[str, Callable[[Records], Floats]] = {
     "ttft": samples.ttft_ms,
@@ -118,13 +112,14 @@ def _concurrency(records: Records, window_ns: tuple[int, int]) -> dict[str, floa
 
 
 def _latencies(records: Records) -> dict[str, float]:
-    found = ((name, sample_of(records)) for name, sample_of in _LATENCIES.items())
-    return {
-        f"{key}_{name}_ms": statistic(sample)
-        for name, sample in found
-        if len(sample)
-        for key, statistic in _STATISTICS.items()
-    }
+    values: dict[str, float] = {}
+    for name, sample_of in _LATENCIES.items():
+        sample = sample_of(records)
+        if len(sample):
+            found = np.percentile(sample, list(_PERCENTILES.values()))
+            statistics = {"mean": sample.mean(), **dict(zip(_PERCENTILES, found, strict=True))}
+            values |= {f"{key}_{name}_ms": value for key, value in statistics.items()}
+    return values
 
 
 def _speculation(acceptance: Acceptance | None) -> dict[str, float]:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from pytest_llmperf.load.answer import error_message, read_answer
 from pytest_llmperf.model.token_source import TokenSource
@@ -201,3 +203,29 @@ def test_error_body() -> None:
     assert error_message(b'{"error": {"message": "no such model"}}') == "no such model"
     assert error_message(b"<html>\n  Bad   gateway</html>") == "<html> Bad gateway</html>"
     assert len(error_message(b"x" * 10_000)) < 300
+
+
+STRANGE = [
+    b"data: {broken\n\n",
+    b'data: {"error": {"message": "ill"}}\n\n',
+    b"event: ping\ndata: 1\n\n",
+    b"data: [DONE]\n\n",
+    b"data: \n\n",
+    b'data: {"choices": [{"text": "a"}]},{"choices": []}\n\n',
+    b'data: {"choices": [{"text": "\\ud83d"}]}\n\n',
+    b'data: {"choices": [{"text": "b", "logprobs": "error"}]}\n\n',
+    b'data: {"choices": [{"text": "b"}], "usage": {"completion_tokens": -3}}\n\n',
+]
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from([*STRANGE, *(stream(text(word), done=False) for word in "abc")]), max_size=9))
+def test_parsing_events_together_or_one_by_one_is_the_same(monkeypatch: pytest.MonkeyPatch, parts: list[bytes]) -> None:
+    together = read_answer(b"".join(parts))
+    monkeypatch.setattr("pytest_llmperf.load.answer._BATCH", 1)
+    one_by_one = read_answer(b"".join(parts))
+    monkeypatch.undo()
+    if together.error:  # how far a broken stream was read does not matter
+        assert one_by_one.error == together.error
+    else:
+        assert one_by_one == together

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_llmperf.load.body import _any, extract_body
 from pytest_llmperf.load.http1 import (
     ANSWER_LIMIT,
     HEAD_LIMIT,
     Framing,
     Head,
     HttpError,
-    extract_body,
     parse_head,
     render_request,
 )
@@ -68,7 +70,7 @@ def test_what_is_no_head_is_an_error(raw: bytes) -> None:
 
 
 @given(
-    body=st.binary(max_size=200),
+    body=st.binary(max_size=60) | st.lists(st.sampled_from([b"\r\n", b"0", b"a"])).map(b"".join),
     sizes=st.lists(st.integers(1, 50), max_size=10),
     cuts=st.lists(st.integers(0, 10_000), max_size=20),
     extension=st.sampled_from([b"", b";name=value"]),
@@ -78,12 +80,18 @@ def test_chunked_body_ends_with_its_last_byte_however_it_is_split(
     body: bytes, sizes: list[int], cuts: list[int], extension: bytes, trailer: bytes
 ) -> None:
     raw = chunked(body, sizes, extension, trailer)
-    framing, ends, told = framed(raw, cuts)
+    framing, _, told = framed(raw, cuts)
     assert told == [False] * (len(told) - 1) + [True]
     assert framing.head is not None
-    extracted, marks = extract_body(raw, framing.head, ends)
-    assert extracted == body
-    assert marks == [len(extract_body(raw[:end], framing.head, [])[0]) for end in ends]
+    extracted = extract_body(raw, framing.head)
+    assert extracted.data == body
+    assert extracted == _any(raw, framing.head.body_at)
+    whole = framing.head
+    shortest = [
+        bisect_left(range(len(raw)), end, key=lambda n: len(extract_body(raw[:n], whole).data))
+        for end in range(1, len(body) + 1)
+    ]
+    assert extracted.offsets(range(1, len(body) + 1)) == shortest
 
 
 @given(st.binary(max_size=200), st.integers(0, 300))
@@ -93,7 +101,7 @@ def test_a_cut_off_chunked_body_is_never_complete_and_keeps_what_came(body: byte
     framing, _, told = framed(raw, [])
     assert told == [False]
     assert framing.head is not None
-    assert body.startswith(extract_body(raw, framing.head, [])[0])
+    assert body.startswith(extract_body(raw, framing.head).data)
 
 
 def test_a_length_ends_the_body_and_no_length_never_does() -> None:
@@ -118,11 +126,11 @@ INTERIM = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\
 @given(st.lists(st.integers(0, 10_000), max_size=20))
 def test_interim_heads_are_skipped(cuts: list[int]) -> None:
     raw = INTERIM + chunked(b"abc", [2])
-    framing, ends, told = framed(raw, cuts)
+    framing, _, told = framed(raw, cuts)
     assert told == [False] * (len(told) - 1) + [True]
     assert framing.head is not None
     assert framing.head.status == 200
-    assert extract_body(raw, framing.head, ends)[0] == b"abc"
+    assert extract_body(raw, framing.head).data == b"abc"
 
 
 def test_interim_heads_for_ever_are_an_error() -> None:

@@ -12,10 +12,11 @@ from pytest_llmperf.load.answer import Answer
 from pytest_llmperf.load.exchange import Exchange
 from pytest_llmperf.load.job import JobRequest
 from pytest_llmperf.load.row import Row, answer_fault, read_row, unsent_row
-from pytest_llmperf.load.sse import events
+from pytest_llmperf.load.sse import parse_events
 from pytest_llmperf.model.outcome import Outcome
 
 STREAM = (Path(__file__).parents[2] / "data" / "streams" / "vllm-0.32.0_chat.sse").read_bytes()
+EVENTS = list(zip(*parse_events(STREAM), strict=True))
 REQUEST = JobRequest(index=7, body="{}", at_ns=None, planned_input_tokens=5, asked_tokens=16)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -50,7 +51,7 @@ def test_a_row_is_the_same_for_every_split_and_each_chunk_has_the_stamp_of_its_l
     row = read(raw, cuts)
     assert (row.outcome, row.reason, row.output_tokens, row.input_tokens, row.status) == (0, "", 16, 81, 200)
     ends = [*sorted({cut % len(raw) for cut in cuts} - {0}), len(raw)]
-    texts = [event.end for event in events(STREAM) if b'"content":" ' in event.data]
+    texts = [end for data, end, _ in EVENTS if b'"content":" ' in data]
     # where in the raw response is the last byte of each event?
     raw_ends = [
         len(HEAD) + end + sum(len(f"{min(size, len(STREAM) - start):x}") + 4 for start in range(0, end, size)) - 2
@@ -62,7 +63,7 @@ def test_a_row_is_the_same_for_every_split_and_each_chunk_has_the_stamp_of_its_l
 
 
 def test_an_event_that_comes_alone_has_the_stamp_of_its_own_read() -> None:
-    pieces = [STREAM[start:end] for start, end in pairwise([0, *(event.end for event in events(STREAM))])]
+    pieces = [STREAM[start:end] for start, end in pairwise([0, *(end for _, end, _ in EVENTS)])]
     raws = [f"{len(piece):x}\r\n".encode() + piece + b"\r\n" for piece in pieces]
     row = read(HEAD + b"".join(raws) + b"0\r\n\r\n", list(accumulate(map(len, [HEAD, *raws]))))
     assert list(row.chunk_ns) == [1002 + number for number in range(16)]  # after the head and the role
@@ -70,7 +71,7 @@ def test_an_event_that_comes_alone_has_the_stamp_of_its_own_read() -> None:
 
 @given(st.integers(0, len(STREAM) - 1))
 def test_no_prefix_of_a_stream_counts_as_a_success(length: int) -> None:
-    last_text = next(event.end for event in events(STREAM) if b'"finish_reason":"length"' in event.data)
+    last_text = next(end for data, end, _ in EVENTS if b'"finish_reason":"length"' in data)
     row = read(HEAD + chunked(STREAM[:length], 100) if length else HEAD + b"0\r\n\r\n")
     if length < last_text:
         assert row.outcome == Outcome.FAILED

@@ -28,13 +28,25 @@ def ended(raw: bytes) -> Exchange:
     return exchange
 
 
+def job_of(folder: Path, requests: int = 1) -> Job:
+    return Job(
+        url="http://h:1",
+        path="/v1/completions",
+        api_key_env="KEY",
+        requests=tuple(
+            JobRequest(index=index, body="{}", at_ns=None, planned_input_tokens=1, asked_tokens=1)
+            for index in range(requests)
+        ),
+        concurrency=1,
+        exact_output=True,
+        request_timeout_s=9,
+        rows=str(folder / "rows.json"),
+        failed=str(folder / "failed"),
+    )
+
+
 def written(folder: Path, raw: bytes, key: str = KEY) -> Row:
-    request = JobRequest(index=0, body="{}", at_ns=None, planned_input_tokens=1, asked_tokens=1)
-    job = Job(
-        url="http://h:1", path="/v1/completions", api_key_env="KEY", requests=(request,), concurrency=1,
-        exact_output=True, request_timeout_s=9, rows=str(folder / "rows.json"), failed=str(folder / "failed"),
-    )  # fmt: skip
-    write_rows(job, [ended(raw)], [], 0.0, key)
+    write_rows(job_of(folder), [ended(raw)], [], 0.0, key)
     report = read_rows(folder / "rows.json")
     assert report is not None
     return report.rows[0]
@@ -78,3 +90,10 @@ def test_a_reason_of_megabytes_is_cut(tmp_path: Path) -> None:
 def test_a_reason_with_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> None:
     row = written(tmp_path, answer(b'data: {"error": {"message": "ill \\ud83d"}}\n\n', 200))
     assert row.reason == "error event: ill ?"
+
+
+def test_responses_are_let_go_of_as_they_are_read(tmp_path: Path) -> None:
+    exchanges = [ended(b"HTTP/1.1 500 X\r\nContent-Length: 3\r\n\r\nill") for _ in range(2)]
+    write_rows(job_of(tmp_path, 2), exchanges, [], 0.0, "")
+    assert not any(exchange.raw for exchange in exchanges)
+    assert sorted(file.name for file in (tmp_path / "failed").iterdir()) == ["request-0.http", "request-1.http"]
