@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from pathlib import Path
 
 from pytest_llmperf.load.job import Job, JobRequest
@@ -21,12 +22,22 @@ _CHUNKS_PER_S_AND_STREAM = 40
 
 def worker_count(plan: Plan, cores: int) -> int:
     """As many workers as the expected rate of chunks needs, at least one, and one core left for others."""
-    if plan.load.kind == "request_rate" and plan.load.value is not None:
-        expected = plan.load.value * max(request.output_tokens for request in plan.requests)
+    if plan.load.scheduled:
+        expected = _send_rate(plan) * max(request.output_tokens for request in plan.requests)
     else:
         streams = len(plan.requests) if plan.load.value is None else min(plan.load.value, len(plan.requests))
         expected = streams * _CHUNKS_PER_S_AND_STREAM
     return max(1, min(math.ceil(expected / _CHUNKS_PER_S_AND_WORKER), cores - 1))
+
+
+def _send_rate(plan: Plan) -> float:
+    """Requests per second of an open loop, where it is busiest."""
+    if plan.load.value is not None:
+        return plan.load.value
+    if plan.load.ramp is not None:
+        return max(plan.load.ramp.start, plan.load.ramp.end)
+    times = sorted(request.at_ns or 0 for request in plan.requests)
+    return max(bisect_left(times, start + 1_000_000_000) - i for i, start in enumerate(times))
 
 
 def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from pytest_llmperf.load.job import Job
 from pytest_llmperf.load.shares import split, worker_count
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.plan import Plan, PlannedRequest
-from pytest_llmperf.model.suite import Load
+from pytest_llmperf.model.suite import DataFile, Load, Ramp, Trace
 
 
 def plan_of(load: Load, requests: int, output_tokens: int = 100) -> Plan:
@@ -57,8 +58,18 @@ def test_a_job_survives_its_file(tmp_path: Path) -> None:
         (closed(100_000), 100_000, 8, 7),
         (Load(kind="burst"), 1500, 8, 3),
         (Load(kind="request_rate", value=500.0), 10, 8, 3),
+        (Load(kind="ramp", ramp=Ramp(start=1.0, end=500.0)), 10, 8, 3),
+        (Load(kind="ramp", ramp=Ramp(start=500.0, end=1.0)), 10, 8, 3),
         (closed(4), 32, 1, 1),
     ],
 )
 def test_worker_count(load: Load, requests: int, cores: int, workers: int) -> None:
     assert worker_count(plan_of(load, requests), cores) == workers
+
+
+@pytest.mark.parametrize(("gap_ns", "workers"), [(1_000_000_000, 1), (2_000_000, 3), (0, 5)])
+def test_a_trace_needs_workers_for_its_busiest_second(gap_ns: int, workers: int) -> None:
+    trace = Load(kind="trace", trace=Trace(data=DataFile(path="t")))
+    plan = plan_of(trace, 1000)
+    at = [replace(request, at_ns=i * gap_ns) for i, request in enumerate(plan.requests)]
+    assert worker_count(replace(plan, requests=tuple(at)), 8) == workers

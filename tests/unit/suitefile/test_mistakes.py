@@ -129,10 +129,18 @@ MARGINS = {
 }  # fmt: skip
 
 LOADS = {
-    "two-inline": (with_line(WORDS, WORDS[:-1] + ", concurrency: 4, burst: true}"), "6: workloads.words.concurrency: burst and concurrency exclude each other: a load is one of concurrency: N, request_rate: R and burst: true"),
-    "none": (with_line("load: burst", "loads: {c4: {}}"), "7: loads.c4: a load needs one of concurrency: N, request_rate: R and burst: true"),
+    "two-inline": (with_line(WORDS, WORDS[:-1] + ", concurrency: 4, burst: true}"), "6: workloads.words.concurrency: burst and concurrency exclude each other: a load is one of concurrency: N, request_rate: R, burst: true, ramp: {...} and trace: {...}"),
+    "none": (with_line("load: burst", "loads: {c4: {}}"), "7: loads.c4: a load needs one of concurrency: N, request_rate: R, burst: true, ramp: {...} and trace: {...}"),
     "no-loads": (with_line("load: burst", "loads: {}"), "7: loads: must hold at least one load, such as c4: {concurrency: 4}"),
-    "word": (with_line("load: burst", "load: brust"), "7: load: 'brust' must be burst, {concurrency: N} or {request_rate: R}"),
+    "word": (with_line("load: burst", "load: brust"), "7: load: 'brust' must be burst, {concurrency: N}, {request_rate: R}, {ramp: {...}} or {trace: {...}}"),
+    "burstiness-alone": (with_line(WORDS, WORDS[:-1] + ", burstiness: 2}"), "6: workloads.words.burstiness: goes with request_rate or ramp, beside it"),
+    "burstiness-of-others": (with_line("load: burst", "load: {concurrency: 2, burstiness: 2}"), "7: load.burstiness: goes with request_rate or ramp, beside it"),
+    "burstiness": (with_line("load: burst", "load: {request_rate: 2, burstiness: poisson}"), "7: load.burstiness: 'poisson' must be a number of more than 0, or constant"),
+    "ramp": (with_line("load: burst", "load: {ramp: {from: 1}}"), "7: load.ramp: needs 'to'"),
+    "ramp-shape": (with_line("load: burst", "load: {ramp: {from: 1, to: 2, shape: cubic}}"), "7: load.ramp.shape: 'cubic' must be 'linear' or 'exponential'"),
+    "ramp-key": (with_line("load: burst", "load: {ramp: {from: 1, to: 2, shap: linear}}"), "7: load.ramp.shap: unknown field; did you mean 'shape'?"),
+    "trace": (with_line("load: burst", "load: {trace: {speed: 2}}"), "7: load.trace: needs 'path'"),
+    "trace-speed": (with_line(WORDS, WORDS[:-1] + ", trace: {path: x, speed: 0}}"), "6: workloads.words.trace.speed: 0 must be more than 0"),
     "burst-false": (with_line("load: burst", "load: {burst: false}"), "7: load.burst: false must be true"),
     "rate": (with_line("load: burst", "load: {request_rate: 0}"), "7: load.request_rate: 0 must be more than 0"),
     "load-and-loads": (BASE + "loads: {c4: {concurrency: 4}}\n", "10: loads: the load is already set by load; remove one of the two"),
