@@ -34,7 +34,7 @@ def read_data(file: DataFile, folder: Path, parse: Parser[T], *, key: str, origi
     """
     path = folder / file.path
     if not path.is_file():
-        wanted = f" Its SHA-256 is {file.sha256}." if file.sha256 else ""
+        wanted = f" The suite asks for SHA-256 {file.sha256}." if file.sha256 else ""
         raise UnavailableError(f"no file {path}, which {key} names. {origin}{wanted}")
     state = path.stat()
     try:

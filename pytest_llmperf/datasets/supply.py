@@ -17,7 +17,8 @@ _PARSERS = {"custom": entries.prompts, "sharegpt": entries.conversations}
 
 _ORIGINS = {
     "sharegpt": "It is ShareGPT_V3_unfiltered_cleaned_split.json of the data set"
-    " anon8231489123/ShareGPT_Vicuna_unfiltered on Hugging Face; nothing is downloaded here.",
+    " anon8231489123/ShareGPT_Vicuna_unfiltered on Hugging Face, 672,837,942 bytes, SHA-256"
+    " 35f0e213ce091ed9b9af2a1f0755e9d39f9ccec34ab281cd4ca60d70f6479ba4; nothing is downloaded here.",
 }
 _OF_THE_SUITE = "It belongs to the suite; ask whoever wrote it."
 

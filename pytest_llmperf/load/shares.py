@@ -41,10 +41,11 @@ def _send_rate(plan: Plan) -> float:
 
 
 def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:
-    """One job a worker: request i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly."""
+    """One job a worker: conversation i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly."""
     closed = plan.load.kind == "concurrency"
-    concurrency = int(plan.load.value or 0) if closed else len(plan.requests)
-    count = min(workers, len(plan.requests), concurrency)
+    conversations = math.ceil(len(plan.requests) / plan.turns)
+    concurrency = int(plan.load.value or 0) if closed else conversations
+    count = min(workers, conversations, concurrency)
     requests = [
         JobRequest(
             index=index,
@@ -60,7 +61,8 @@ def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request
             url=endpoint.url,
             path=_PATHS[plan.api],
             api_key_env=endpoint.api_key_env,
-            requests=tuple(requests[worker::count]),
+            requests=tuple(request for request in requests if request.index // plan.turns % count == worker),
+            turns=plan.turns,
             concurrency=concurrency // count + (worker < concurrency % count) if closed else None,
             exact_output=plan.exact_output,
             request_timeout_s=request_timeout_s,

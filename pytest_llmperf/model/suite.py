@@ -113,6 +113,7 @@ class Workload:
         rules: of ``random`` and ``sharegpt``, the version of vLLM whose way of making prompts is followed.
         data: of ``custom`` and ``sharegpt``, the file.
         oversample: whether a file that is too short may repeat its prompts.
+        turns: of ``words`` in a chat, how many requests after another are one conversation; None for one.
         expect_prefix_hits: share of prompt tokens that the engine's prefix cache may answer; None for next to none.
     """
 
@@ -131,6 +132,7 @@ class Workload:
     rules: Rules | None = None
     data: DataFile | None = None
     oversample: bool = False
+    turns: int | None = None
     expect_prefix_hits: tuple[float, float] | None = None
 
     def __str__(self) -> str:

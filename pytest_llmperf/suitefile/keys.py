@@ -179,6 +179,7 @@ class WorkloadKeys(LoadKeys):
     path: Text | None = _about("The data file; may hold ${VAR}; a relative one is beside the suite.")
     sha256: Digest | None = _about("Of the data file: it must be this one.")
     oversample: bool | None = _about("Whether a data file that is too short may repeat its prompts; default false.")
+    turns: Annotated[int, Field(ge=2)] | None = _about("Of words in a chat: requests per conversation; default 1.")
     expect_prefix_hits: Shares | None = _about("Share of prompt tokens from the prefix cache; default [0, 1%].")
 
 

@@ -62,7 +62,7 @@ def plan(
     place = place or Deal(seed)
     material = replace(material, arrivals=_replayed(load, material, workload.requests))
     asks = _MAKERS[workload.kind](workload, material, definition, key, place)
-    times = _send_times_ns(load, workload.requests, Random(f"{key}:arrivals"), material.arrivals)
+    times = _times_of_turns(load, workload, Random(f"{key}:arrivals"), material.arrivals)
     return Plan(
         api=workload.api,
         requests=tuple(
@@ -77,6 +77,7 @@ def plan(
         load=load,
         seed=_seed_of(workload.kind, seed, place),
         exact_output=workload.output == "exact",
+        turns=workload.turns or 1,
     )
 
 
@@ -170,6 +171,14 @@ def _tokenizer(material: Material) -> Tokenizer:
     if material.tokenizer is None:
         raise DataError("the model's tokenizer is not there")
     return material.tokenizer
+
+
+def _times_of_turns(load: Load, workload: Workload, rng: Random, arrivals: Sequence[Arrival]) -> Sequence[int | None]:
+    """A conversation starts when the load says; its other turns have no time of their own."""
+    turns = workload.turns or 1
+    starts = _send_times_ns(load, math.ceil(workload.requests / turns), rng, arrivals)
+    times = [time for start in starts for time in (start, *[None] * (turns - 1))]
+    return times[: workload.requests]
 
 
 def _send_times_ns(load: Load, count: int, rng: Random, arrivals: Sequence[Arrival]) -> Sequence[int | None]:

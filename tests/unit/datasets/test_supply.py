@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import sys
 from contextlib import suppress
@@ -61,7 +62,8 @@ def test_a_file_that_is_not_here_is_one_text_with_all_that_helps(tmp_path: Path)
     assert str(caught.value) == (
         "no file /data/ShareGPT.json, which path of workload 'talks' names. It is"
         " ShareGPT_V3_unfiltered_cleaned_split.json of the data set anon8231489123/ShareGPT_Vicuna_unfiltered on"
-        f" Hugging Face; nothing is downloaded here. Its SHA-256 is {'ab' * 32}."
+        " Hugging Face, 672,837,942 bytes, SHA-256 35f0e213ce091ed9b9af2a1f0755e9d39f9ccec34ab281cd4ca60d70f6479ba4;"
+        f" nothing is downloaded here. The suite asks for SHA-256 {'ab' * 32}."
     )
 
 
@@ -77,7 +79,8 @@ def test_another_file_than_the_suite_names(tmp_path: Path) -> None:
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     first = supply(case(tmp_path, CUSTOM))
-    write(tmp_path, GOOD.replace("one", "once"))
+    write(tmp_path, GOOD.replace("one", "few"))
+    os.utime(tmp_path / "prompts.jsonl", ns=(0, 1))
     assert supply(case(tmp_path, CUSTOM)).material.entries != first.material.entries
 
 

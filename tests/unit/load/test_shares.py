@@ -42,6 +42,14 @@ def test_an_open_loop_deals_requests_round_robin() -> None:
     assert (first.path, first.api_key_env) == ("/v1/chat/completions", "KEY")
 
 
+def test_a_conversation_stays_with_one_worker() -> None:
+    plan = replace(plan_of(closed(4), 8), turns=3)
+    endpoint = Endpoint(url="http://h:1", model="m")
+    jobs = split(plan, endpoint, Path("/f"), workers=4, request_timeout_s=9)
+    assert [[request.index for request in job.requests] for job in jobs] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert [job.turns for job in jobs] == [3, 3, 3]
+
+
 def test_a_job_survives_its_file(tmp_path: Path) -> None:
     (job,) = jobs_of(closed(2), 3, 1)
     job.write(tmp_path / "job")
