@@ -18,8 +18,6 @@ SCHEDULE_LAG_LIMIT_MS = 5.0
 PREFIX_HITS = (0.0, 0.01)
 """Share of prompt tokens that may come from the engine's prefix cache where the suite does not say."""
 
-INPUT_LENGTH_TOLERANCE = 0.01
-
 _SPREAD_THE_CLIENT = "give the client cores of its own, or more workers"
 
 
@@ -64,30 +62,6 @@ def prefix_findings(records: Records, expected: tuple[float, float] = PREFIX_HIT
             if share < expected[0]
             else "use prompts that the server has not seen, or switch its prefix cache off"
         ),
-    )
-
-
-def input_length(records: Records) -> Finding:
-    """Whether the server counts as many prompt tokens as the client sent; their totals may differ by 1 %.
-
-    A token more or less for each prompt is let through: a BOS. It is a warning alone: what is compared is the same
-    requests, but they are not of the length that the suite says.
-    """
-    told = records.ok & (records.input_tokens >= 0) & (records.planned_input_tokens >= 0)
-    if not told.any():
-        return Finding(
-            check="input_length", status=Status.UNSUPPORTED, policy="warn", value="one of the two counts is unknown"
-        )
-    planned, counted = records.planned_input_tokens[told].mean(), records.input_tokens[told].mean()
-    allowed = max(1.0, INPUT_LENGTH_TOLERANCE * planned)
-    return Finding(
-        check="input_length",
-        status=Status.PASS if abs(counted - planned) <= allowed else Status.FAIL,
-        policy="warn",
-        value=f"{counted:.1f} tokens a prompt by the server's count",
-        expected=f"{planned:.1f}, as sent",
-        evidence=f"usage.prompt_tokens of {np.count_nonzero(told)} requests",
-        remedy="kind: token-ids has exact lengths whatever the tokenizer",
     )
 
 

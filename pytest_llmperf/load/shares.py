@@ -41,10 +41,13 @@ def _send_rate(plan: Plan) -> float:
 
 
 def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:
-    """One job a worker: conversation i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly."""
+    """One job a worker: conversation i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly.
+
+    More lanes than conversations would only wait for nothing: there are none.
+    """
     closed = plan.load.kind == "concurrency"
     conversations = math.ceil(len(plan.requests) / plan.turns)
-    concurrency = int(plan.load.value or 0) if closed else conversations
+    concurrency = int(min(plan.load.value or 0, conversations)) if closed else conversations
     count = min(workers, conversations, concurrency)
     requests = [
         JobRequest(

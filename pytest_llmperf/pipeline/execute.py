@@ -116,7 +116,6 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     values = metrics.compute(run.records, run.window_ns, acceptance)
     findings = (
         *validity.client_findings(run.client, values, case.gates),
-        validity.input_length(run.records),
         validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
     )
     run = replace(run, findings=findings)

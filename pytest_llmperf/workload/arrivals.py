@@ -8,7 +8,11 @@ from itertools import accumulate
 from random import Random
 from statistics import NormalDist
 
+from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.suite import Ramp
+
+LONGEST_S = 24 * 3600.0
+"""Of a schedule: whoever asks for a longer one has mistyped a rate, or the speed of a trace."""
 
 _NORMAL = NormalDist()
 
@@ -20,6 +24,9 @@ def arrivals_ns(count: int, rate: float, burstiness: float, rng: Random) -> list
     even, and infinity sends at equal distances. The gaps are summed and then stretched so that the last request falls
     on ``count / rate``: every run has the same length, whatever its seed. These are the rules of ``vllm bench serve``.
     Times are absolute, so a late send never delays the ones after it.
+
+    Raises:
+        UsageError: the last request would come more than ``LONGEST_S`` after the start.
     """
     return _stretched([_gap(burstiness, rng) for _ in range(count)], count / rate)
 
@@ -28,9 +35,22 @@ def ramp_ns(count: int, ramp: Ramp, burstiness: float, rng: Random) -> list[int]
     """Send times at a rate that goes from ``ramp.start`` to ``ramp.end``, request after request, as vLLM's does.
 
     Unlike vLLM's, the last request falls on the sum of the mean gaps, so that every run has the same length.
+
+    Raises:
+        UsageError: the last request would come more than ``LONGEST_S`` after the start.
     """
     means = [1 / rate for rate in _rates(count, ramp)]
     return _stretched([mean * _gap(burstiness, rng) for mean in means], sum(means))
+
+
+def replayed_ns(times_s: Sequence[float], speed: float) -> list[int]:
+    """The send times of a trace, ``speed`` times as fast.
+
+    Raises:
+        UsageError: the last request would come more than ``LONGEST_S`` after the start.
+    """
+    _check_length(len(times_s), times_s[-1] / speed)
+    return [round(time / speed * 1e9) for time in times_s]
 
 
 def _rates(count: int, ramp: Ramp) -> list[float]:
@@ -41,9 +61,15 @@ def _rates(count: int, ramp: Ramp) -> list[float]:
 
 
 def _stretched(gaps: Sequence[float], length_s: float) -> list[int]:
+    _check_length(len(gaps), length_s)
     ends = list(accumulate(gaps))
     stretch = length_s / ends[-1]
     return [round(end * stretch * 1e9) for end in ends]
+
+
+def _check_length(count: int, length_s: float) -> None:
+    if length_s > LONGEST_S:
+        raise UsageError(f"load: {count} requests take {length_s:g} s; more than {LONGEST_S / 3600:g} h is no run")
 
 
 def _gap(shape: float, rng: Random) -> float:

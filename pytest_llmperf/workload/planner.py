@@ -14,7 +14,7 @@ from pytest_llmperf.errors import DataError, UsageError
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.plan import Plan, PlannedRequest
 from pytest_llmperf.model.suite import Kind, Lengths, Load, Workload
-from pytest_llmperf.workload.arrivals import arrivals_ns, ramp_ns
+from pytest_llmperf.workload.arrivals import arrivals_ns, ramp_ns, replayed_ns
 from pytest_llmperf.workload.ask import Ask
 from pytest_llmperf.workload.custom import prompts_of_file
 from pytest_llmperf.workload.deal import Deal
@@ -52,7 +52,7 @@ def plan(
         place: of this run among those that its server has seen; the first one by default.
 
     Raises:
-        UsageError: there are not enough different prompts of this length, or the load's value makes no sense.
+        UsageError: there are not enough different prompts of this length, or the load makes no sense.
         DataError: the file has too few prompts, or some that do not fit the API.
     """
     if workload.requests < 1:
@@ -188,7 +188,7 @@ def _send_times_ns(load: Load, count: int, rng: Random, arrivals: Sequence[Arriv
     if load.kind == "ramp" and load.ramp is not None:
         return ramp_ns(count, load.ramp, burstiness, rng)
     if load.kind == "trace" and load.trace is not None:
-        return [round(arrival.at_s / load.trace.speed * 1e9) for arrival in arrivals]
+        return replayed_ns([arrival.at_s for arrival in arrivals], load.trace.speed)
     if load.value is None or load.value <= 0:
         raise UsageError(f"{load.kind}: {load.value}: a positive number is needed")
     if load.kind == "request_rate":

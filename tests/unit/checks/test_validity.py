@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pytest_llmperf.checks.validity import client_findings, input_length, prefix_findings
+from pytest_llmperf.checks.validity import client_findings, prefix_findings
 from pytest_llmperf.load.records_file import records_of
 from pytest_llmperf.load.row import Row
 from pytest_llmperf.metrics.definitions import METRICS
@@ -111,23 +111,3 @@ def test_a_shared_prefix_that_was_not_found_in_the_cache_is_not_a_warm_cache() -
                                               input_tokens=16, cached_tokens=0)]), (0.4, 0.6))  # fmt: skip
     assert finding.invalidates
     assert "is the engine's prefix cache on?" in finding.remedy
-
-
-@pytest.mark.parametrize(
-    ("planned", "counted", "status"),
-    [
-        (1000, 1010, Status.PASS),
-        (1000, 1011, Status.FAIL),
-        (1000, 989, Status.FAIL),
-        (8, 9, Status.PASS),
-        (8, 10, Status.FAIL),
-        (-1, 8, Status.UNSUPPORTED),
-        (8, -1, Status.UNSUPPORTED),
-    ],
-)
-def test_prompts_of_another_length_than_asked_are_told(planned: int, counted: int, status: Status) -> None:
-    """vllm#10847, #24591, #13333, PR#24937: input lengths that are off, silently."""
-    row = Row(index=0, planned_input_tokens=planned, asked_tokens=1, outcome=Outcome.OK, input_tokens=counted)
-    finding = input_length(records_of([row]))
-    assert finding.status is status
-    assert not finding.invalidates

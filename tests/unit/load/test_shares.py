@@ -30,7 +30,7 @@ def closed(value: float) -> Load:
 def test_shares_add_up(concurrency: int, requests: int, workers: int) -> None:
     jobs = jobs_of(closed(concurrency), requests, workers)
     assert sorted(request.index for job in jobs for request in job.requests) == list(range(requests))
-    assert sum(job.concurrency or 0 for job in jobs) == concurrency
+    assert sum(job.concurrency or 0 for job in jobs) == min(concurrency, requests)
     assert len(jobs) == min(workers, concurrency, requests)
     assert all(job.concurrency for job in jobs)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_llmperf.errors import DataError
+from pytest_llmperf.errors import DataError, UsageError
 from pytest_llmperf.model.suite import DataFile, Load, Ramp, Trace, Workload
 from pytest_llmperf.workload import Arrival, Material, plan
 from pytest_llmperf.workload.arrivals import arrivals_ns, ramp_ns
@@ -95,6 +95,21 @@ def test_a_trace_is_replayed_at_its_times_and_lengths() -> None:
     ]  # fmt: skip
     with pytest.raises(DataError, match="the trace has 2 lines, requests: 3 asks for more"):
         plan(WORDS, load, seed=1, model_id="m", material=Material(arrivals=arrivals[:2]))
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        Load(kind="request_rate", value=1e-5),
+        Load(kind="ramp", ramp=Ramp(start=1e-5, end=1e-5)),
+        Load(kind="trace", trace=Trace(data=DataFile(path="t"), speed=1e-5)),
+    ],
+    ids=lambda load: load.kind,
+)
+def test_a_schedule_of_more_than_a_day_is_a_mistake(load: Load) -> None:
+    material = Material(arrivals=[Arrival(at_s=0.0), Arrival(at_s=1.0), Arrival(at_s=3.0)])
+    with pytest.raises(UsageError, match="load: 3 requests take 300000 s; more than 24 h is no run"):
+        plan(WORDS, load, seed=1, model_id="m", material=material)
 
 
 def test_every_load_plans_its_times() -> None:
