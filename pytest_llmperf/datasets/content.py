@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -17,8 +18,8 @@ Parser = Callable[[bytes, str], Sequence[T]]
 """Bytes of a file and its name in messages, to what is in it."""
 
 
-def read_data(file: DataFile, folder: Path, parse: Parser[T], *, key: str, origin: str) -> tuple[str, Sequence[T]]:
-    """The SHA-256 of a data file and what is in it; read once for all cases of a session.
+def read_data(file: DataFile, folder: Path, parse: Parser[T], *, key: str, origin: str) -> tuple[DataFile, Sequence[T]]:
+    """A data file with its SHA-256, and what is in it; read once for all cases of a session.
 
     Args:
         file: a relative path is one from ``folder``.
@@ -33,7 +34,7 @@ def read_data(file: DataFile, folder: Path, parse: Parser[T], *, key: str, origi
     """
     path = folder / file.path
     if not path.is_file():
-        wanted = f" Its SHA-256 is {file.sha256}." if file.sha256 else ""
+        wanted = f" The suite asks for SHA-256 {file.sha256}." if file.sha256 else ""
         raise UnavailableError(f"no file {path}, which {key} names. {origin}{wanted}")
     state = path.stat()
     try:
@@ -45,7 +46,7 @@ def read_data(file: DataFile, folder: Path, parse: Parser[T], *, key: str, origi
             f"{path} is another file than {key} asks for, or a broken one: its SHA-256 is {sha256}, "
             f"the suite says {file.sha256}. {origin}"
         )
-    return sha256, entries
+    return replace(file, sha256=sha256), entries
 
 
 @lru_cache(maxsize=2)  # a large one and a small one; recorded conversations take a gigabyte

@@ -1,14 +1,15 @@
-"""Entries: the lines of a JSONL file of prompts, and the conversations of a ShareGPT file."""
+"""Entries: the lines of a JSONL file of prompts or of a trace, and the conversations of a ShareGPT file."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from pytest_llmperf.errors import DataError
-from pytest_llmperf.workload import Entry
+from pytest_llmperf.workload import Arrival, Entry
 
 
 def prompts(content: bytes, file: str) -> tuple[Entry, ...]:
@@ -39,6 +40,33 @@ def conversations(content: bytes, file: str) -> tuple[Entry, ...]:
             f"{file}: not a ShareGPT file, a JSON list of "
             f'{{"conversations": [{{"value": TEXT}}, {{"value": TEXT}}]}}: {error}'
         ) from None
+
+
+def arrivals(content: bytes, file: str) -> tuple[Arrival, ...]:
+    """One arrival a line, as in Mooncake's traces: ``{"timestamp": MS, "input_length": N, "output_length": N}``.
+
+    Timestamps are milliseconds from any moment on; the lengths may be missing.
+
+    Raises:
+        DataError: a line that is none, or one that is earlier than the line before it.
+    """
+    found: list[Arrival] = []
+    first = last = -math.inf
+    for value, where in json_lines(content, file):
+        at = value.get("timestamp")
+        if isinstance(at, bool) or not isinstance(at, int | float):
+            raise DataError(f'{where}: needs "timestamp", in milliseconds')
+        if at < last:
+            raise DataError(f"{where}: timestamp {at} is earlier than {last:g} on the line before; sort the trace")
+        first, last = (at if not found else first), at
+        found.append(
+            Arrival(
+                at_s=(at - first) / 1000,
+                input_tokens=whole_number(value, "input_length", where),
+                output_tokens=whole_number(value, "output_length", where),
+            )
+        )
+    return tuple(found)
 
 
 def json_lines(content: bytes, file: str) -> Iterator[tuple[dict[str, Any], str]]:

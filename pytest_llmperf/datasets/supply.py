@@ -17,9 +17,10 @@ _PARSERS = {"custom": entries.prompts, "sharegpt": entries.conversations}
 
 _ORIGINS = {
     "sharegpt": "It is ShareGPT_V3_unfiltered_cleaned_split.json of the data set"
-    " anon8231489123/ShareGPT_Vicuna_unfiltered on Hugging Face; nothing is downloaded here.",
-    "custom": "It belongs to the suite; ask whoever wrote it.",
+    " anon8231489123/ShareGPT_Vicuna_unfiltered on Hugging Face, 672,837,942 bytes, SHA-256"
+    " 35f0e213ce091ed9b9af2a1f0755e9d39f9ccec34ab281cd4ca60d70f6479ba4; nothing is downloaded here.",
 }
+_OF_THE_SUITE = "It belongs to the suite; ask whoever wrote it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +44,34 @@ def supply(case: Case) -> Supply:
             suite gives one, and the key with its path.
         DataError: a file is malformed, too short, or another than the suite names.
     """
-    found = case.workload
+    found, load, folder = case.workload, case.load, case.suite.file.parent
     material = Material()
     if found.data is not None:
-        sha256, read = read_data(
+        data, read = read_data(
             found.data,
-            case.suite.file.parent,
+            folder,
             _PARSERS[found.kind],
             key=f"path of workload {found.name!r}",
-            origin=_ORIGINS[found.kind],
+            origin=_ORIGINS.get(found.kind, _OF_THE_SUITE),
         )
-        found = replace(found, data=replace(found.data, sha256=sha256))
-        material = replace(material, entries=read)
+        found, material = replace(found, data=data), replace(material, entries=read)
+    if load.trace is not None:
+        data, times = read_data(
+            load.trace.data,
+            folder,
+            entries.arrivals,
+            key=f"trace.path of the load of workload {found.name!r}",
+            origin=_OF_THE_SUITE,
+        )
+        load = replace(load, trace=replace(load.trace, data=data))
+        material = replace(material, arrivals=times)
     if (rules := found.rules) is not None:
         material = replace(material, tokenizer=tokenizer.read_tokenizer(_model_folder(case, found), rules))
     if found.kind in {"token-ids", "shared-prefix"}:
         material = replace(material, vocabulary=_vocabulary(case, found))
-    supplied = Supply(replace(case, workload=found), material)
-    if found.data is not None:
-        workloads.plan(found, case.load, seed=0, model_id="", material=material, place=Deal(seed=0))
-    return supplied
+    if found.data is not None or load.trace is not None:
+        workloads.plan(found, load, seed=0, model_id="", material=material, place=Deal(seed=0))
+    return Supply(replace(case, workload=found, load=load), material)
 
 
 def _vocabulary(case: Case, wanted: Workload) -> Vocabulary:

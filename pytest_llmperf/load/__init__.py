@@ -1,5 +1,7 @@
 """The client: a plan and an endpoint in, records out. The hot path reads, stamps, counts and appends, no more.
 
+Only a chat of several turns makes requests while the clock runs (``conversation``): they repeat what was answered.
+
 ::
 
     driver ── job file, start, stop ──▶ worker: runner ▶ connection     while the clock runs: bytes and stamps

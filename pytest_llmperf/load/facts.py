@@ -16,7 +16,7 @@ from pytest_llmperf.model.suite import Load
 def client_facts(reports: Sequence[WorkerReport], records: Records, load: Load) -> ClientFacts:
     """Lag over the event loops of all workers together, CPU of the busiest one, and what was truly in flight.
 
-    Only a request rate has a schedule to be late for: a closed loop has none, and a burst is as fast as it can be.
+    Only an open loop has a schedule to be late for: a closed loop has none, and a burst is as fast as it can be.
     """
     lags_ms = np.array([lag for report in reports for lag in report.lags_ns] or [0], dtype=np.float64) / 1e6
     return ClientFacts(
@@ -26,7 +26,7 @@ def client_facts(reports: Sequence[WorkerReport], records: Records, load: Load) 
         lag_p99_ms=float(np.percentile(lags_ms, 99)),
         lag_max_ms=float(lags_ms.max()),
         cpu_share=max((report.cpu_share for report in reports), default=0.0),
-        schedule_lag_p99_ms=schedule_lag_p99_ms(records) if load.kind == "request_rate" else None,
+        schedule_lag_p99_ms=schedule_lag_p99_ms(records) if load.scheduled else None,
         max_in_flight=max_in_flight(records),
     )
 

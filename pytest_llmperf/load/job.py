@@ -26,6 +26,7 @@ class Job:
         url: base of the endpoint.
         path: of the API, below the base.
         api_key_env: the name of the variable with the key; the worker reads it itself, so that no file ever holds it.
+        turns: so many requests after another are one conversation; the last one may be shorter.
         concurrency: this worker's share of a closed loop; None for an open one.
         exact_output: whether a request that ends short has failed.
         request_timeout_s: bound on one request, connecting included.
@@ -37,6 +38,7 @@ class Job:
     path: str
     api_key_env: str | None
     requests: tuple[JobRequest, ...]
+    turns: int
     concurrency: int | None
     exact_output: bool
     request_timeout_s: float

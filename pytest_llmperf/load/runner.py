@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from time import monotonic_ns
 
+from pytest_llmperf.load.conversation import Conversation
 from pytest_llmperf.load.exchange import Exchange
 from pytest_llmperf.load.pool import Pool
 from pytest_llmperf.model.outcome import Outcome
@@ -15,7 +16,7 @@ _CONNECT_AHEAD_S = 0.1
 
 
 class Runner:
-    """Runs exchanges over a pool; counts what is in flight.
+    """Runs conversations, most of them of one turn, over a pool; counts what is in flight.
 
     Attributes:
         in_flight: dispatched and not ended.
@@ -24,8 +25,8 @@ class Runner:
         failed: ended without a whole HTTP 200 response, as far as the transport can tell.
     """
 
-    def __init__(self, exchanges: Sequence[Exchange], pool: Pool, request_timeout_s: float) -> None:
-        self._exchanges = exchanges
+    def __init__(self, conversations: Sequence[Conversation], pool: Pool, request_timeout_s: float) -> None:
+        self._conversations = conversations
         self._pool = pool
         self._timeout_s = request_timeout_s
         self.in_flight = 0
@@ -35,20 +36,30 @@ class Runner:
 
     async def run_closed(self, concurrency: int) -> None:
         """A closed loop: each of ``concurrency`` lanes sends its next request when its last one has ended."""
-        waiting = iter(self._exchanges)
+        waiting = iter(self._conversations)
 
         async def lane() -> None:
-            for exchange in waiting:
-                await self._perform(exchange)
+            for conversation in waiting:
+                await self._hold(conversation)
 
         await asyncio.gather(*(lane() for _ in range(concurrency)))
 
     async def run_open(self) -> None:
-        """An open loop: each request at its own absolute time, however the ones before it fare."""
+        """An open loop: each conversation at its own absolute time, however the ones before it fare."""
         async with asyncio.TaskGroup() as group:
-            for exchange in sorted(self._exchanges, key=lambda exchange: exchange.at_ns):
-                await sleep_until(exchange.at_ns - round(_CONNECT_AHEAD_S * 1e9))
-                group.create_task(self._perform(exchange))
+            for conversation in sorted(self._conversations, key=_starts_at_ns):
+                await sleep_until(_starts_at_ns(conversation) - round(_CONNECT_AHEAD_S * 1e9))
+                group.create_task(self._hold(conversation))
+
+    async def _hold(self, conversation: Conversation) -> None:
+        """All turns, each as soon as the one before it has ended."""
+        for turn, exchange in enumerate(conversation.exchanges):
+            if conversation.go_on(turn):
+                await self._perform(exchange)
+            else:
+                exchange.end(monotonic_ns(), Outcome.FAILED, "not sent: the turn before it has no answer")
+                self.done += 1
+                self.failed += 1
 
     async def _perform(self, exchange: Exchange) -> None:
         self._begin()
@@ -87,6 +98,10 @@ class Runner:
                 await fresh.carry(exchange)
             finally:
                 self._pool.give_back(fresh)
+
+
+def _starts_at_ns(conversation: Conversation) -> int:
+    return conversation.exchanges[0].at_ns
 
 
 async def sleep_until(at_ns: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from pathlib import Path
 
 from pytest_llmperf.load.job import Job, JobRequest
@@ -21,22 +22,33 @@ _CHUNKS_PER_S_AND_STREAM = 40
 
 def worker_count(plan: Plan, cores: int) -> int:
     """As many workers as the expected rate of chunks needs, at least one, and one core left for others."""
-    if plan.load.kind == "request_rate" and plan.load.value is not None:
-        expected = plan.load.value * max(request.output_tokens for request in plan.requests)
+    if plan.load.scheduled:
+        expected = _send_rate(plan) * max(request.output_tokens for request in plan.requests)
     else:
         streams = len(plan.requests) if plan.load.value is None else min(plan.load.value, len(plan.requests))
         expected = streams * _CHUNKS_PER_S_AND_STREAM
     return max(1, min(math.ceil(expected / _CHUNKS_PER_S_AND_WORKER), cores - 1))
 
 
-def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:
-    """One job a worker: request i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly.
+def _send_rate(plan: Plan) -> float:
+    """Requests per second of an open loop, where it is busiest."""
+    if plan.load.value is not None:
+        return plan.load.value
+    if plan.load.ramp is not None:
+        return max(plan.load.ramp.start, plan.load.ramp.end)
+    times = sorted(request.at_ns or 0 for request in plan.requests)
+    return max(bisect_left(times, start + 1_000_000_000) - i for i, start in enumerate(times))
 
-    More lanes than requests would only wait for nothing: there are none.
+
+def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:
+    """One job a worker: conversation i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly.
+
+    More lanes than conversations would only wait for nothing: there are none.
     """
     closed = plan.load.kind == "concurrency"
-    concurrency = int(min(plan.load.value or 0, len(plan.requests))) if closed else len(plan.requests)
-    count = min(workers, len(plan.requests), concurrency)
+    conversations = math.ceil(len(plan.requests) / plan.turns)
+    concurrency = int(min(plan.load.value or 0, conversations)) if closed else conversations
+    count = min(workers, conversations, concurrency)
     requests = [
         JobRequest(
             index=index,
@@ -52,7 +64,8 @@ def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request
             url=endpoint.url,
             path=_PATHS[plan.api],
             api_key_env=endpoint.api_key_env,
-            requests=tuple(requests[worker::count]),
+            requests=tuple(request for request in requests if request.index // plan.turns % count == worker),
+            turns=plan.turns,
             concurrency=concurrency // count + (worker < concurrency % count) if closed else None,
             exact_output=plan.exact_output,
             request_timeout_s=request_timeout_s,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pytest_llmperf.load import wire
 from pytest_llmperf.load.connection import Traffic
+from pytest_llmperf.load.conversation import Conversation
 from pytest_llmperf.load.exchange import Exchange
 from pytest_llmperf.load.http1 import render_request
 from pytest_llmperf.load.job import Job
@@ -48,12 +49,13 @@ class Session:
 
     def __init__(self, job: Job, key: str) -> None:
         self._job = job
-        self.exchanges = _render(job, key)
+        conversations = _conversations(job, key)
+        self.exchanges = [exchange for conversation in conversations for exchange in conversation.exchanges]
         self.lags_ns: Sequence[int] = ()
         self.cpu_share = 0.0
         self._traffic = Traffic()
         self._pool = Pool(job.url, self._traffic)
-        self._runner = Runner(self.exchanges, self._pool, job.request_timeout_s)
+        self._runner = Runner(conversations, self._pool, job.request_timeout_s)
         self._inbox: asyncio.Queue[wire.Message] = asyncio.Queue()
         self._unread = b""
         self._finished = False
@@ -141,7 +143,7 @@ class Session:
     def _connections_ahead(self) -> int:
         """Those that are needed at the first moment; one for an open loop opens when its request is nearly due."""
         if self._job.concurrency is not None:
-            return min(self._job.concurrency, len(self._job.requests))
+            return min(self._job.concurrency, -(-len(self._job.requests) // self._job.turns))
         return sum(request.at_ns == 0 for request in self._job.requests)
 
     def _on_stdin(self) -> None:
@@ -153,13 +155,16 @@ class Session:
             self._inbox.put_nowait(wire.decode(line))
 
 
-def _render(job: Job, key: str) -> list[Exchange]:
+def _conversations(job: Job, key: str) -> list[Conversation]:
     host, prefix = address_of(job.url)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return [
-        Exchange(request=render_request(host, prefix + job.path, headers, request.body.encode()))
-        for request in job.requests
-    ]
+
+    def render(body: bytes) -> bytes:
+        return render_request(host, prefix + job.path, headers, body)
+
+    bodies = [request.body.encode() for request in job.requests]
+    turns = [bodies[first : first + job.turns] for first in range(0, len(bodies), job.turns)]
+    return [Conversation([Exchange(request=render(body)) for body in each], each, render) for each in turns]
 
 
 def _say(message: wire.Message) -> None:

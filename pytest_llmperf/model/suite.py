@@ -114,6 +114,7 @@ class Workload:
         rules: of ``random`` and ``sharegpt``, the version of vLLM whose way of making prompts is followed.
         data: of ``custom`` and ``sharegpt``, the file.
         oversample: whether a file that is too short may repeat its prompts.
+        turns: of ``words`` in a chat, how many requests after another are one conversation; None for one.
         expect_prefix_hits: share of prompt tokens that the engine's prefix cache may answer; None for next to none.
     """
 
@@ -132,6 +133,7 @@ class Workload:
     rules: Rules | None = None
     data: DataFile | None = None
     oversample: bool = False
+    turns: int | None = None
     expect_prefix_hits: tuple[float, float] | None = None
 
     def __str__(self) -> str:
@@ -141,19 +143,54 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Ramp:
+    """A rate that goes from ``start`` to ``end`` requests per second over the requests of a run."""
+
+    start: float
+    end: float
+    shape: Literal["linear", "exponential"] = "linear"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Recorded arrivals, replayed ``speed`` times as fast."""
+
+    data: DataFile
+    speed: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
     """When requests are sent.
 
-    ``concurrency``: a closed loop, the next request starts when one ends. ``request_rate``: an open loop, Poisson
-    arrivals per second. ``burst``: everything at once. ``name`` is part of the case id when it is not None.
+    Attributes:
+        kind: ``concurrency``: a closed loop, the next request starts when one ends. ``request_rate``, ``ramp``,
+            ``trace``: an open loop, each request at its own time. ``burst``: everything at once.
+        value: of ``concurrency``, how many requests are in flight; of ``request_rate``, requests per second.
+        burstiness: shape of the gaps of ``request_rate`` and ``ramp``, vLLM's: below 1 they come in bursts, above they
+            are more even, ``constant`` is infinity; None for 1, a Poisson process.
+        name: part of the case id when it is not None.
     """
 
-    kind: Literal["concurrency", "request_rate", "burst"]
+    kind: Literal["concurrency", "request_rate", "burst", "ramp", "trace"]
     value: float | None = None
+    burstiness: float | Literal["constant"] | None = None
+    ramp: Ramp | None = None
+    trace: Trace | None = None
     name: str | None = None
 
+    @property
+    def scheduled(self) -> bool:
+        """Whether each request has a time of its own, for which it can be late."""
+        return self.kind in {"request_rate", "ramp", "trace"}
+
     def __str__(self) -> str:
-        return self.kind if self.value is None else f"{self.kind} {self.value:g}"
+        text = self.kind if self.value is None else f"{self.kind} {self.value:g}"
+        if self.ramp is not None:
+            text = f"{self.ramp.shape} ramp {self.ramp.start:g} to {self.ramp.end:g}"
+        if self.trace is not None and self.trace.speed != 1:
+            text += f" x {self.trace.speed:g}"
+        return text if self.burstiness is None else f"{text}, burstiness {self.burstiness}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from typing import Any
 from pytest_llmperf.model.case import Case, workload_digest
 from pytest_llmperf.model.records import Int64, TokenSource
 from pytest_llmperf.model.run import Role, Run
+from pytest_llmperf.model.suite import Load
 
 
 def new_folder(root: Path, case: Case, role: Role, now: datetime) -> Path:
@@ -47,7 +48,9 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
         "model_id": run.environment.get("model", ""),
         "num_prompts": len(records),
         "request_rate": load.value if load.kind == "request_rate" else "inf",
+        "burstiness": "inf" if load.burstiness == "constant" else load.burstiness or 1.0,
         "max_concurrency": load.value if load.kind == "concurrency" else None,
+        **_ramp_up(load),
         "duration": (run.window_ns[1] - run.window_ns[0]) / 1e9,
         "completed": int(ok.sum()),
         "failed": int((~ok).sum()),
@@ -76,6 +79,16 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "environment": dict(run.environment),
             "findings": [finding.to_dict() for finding in run.findings],
         },
+    }
+
+
+def _ramp_up(load: Load) -> dict[str, Any]:
+    if load.ramp is None:
+        return {}
+    return {
+        "ramp_up_strategy": load.ramp.shape,
+        "ramp_up_start_rps": load.ramp.start,
+        "ramp_up_end_rps": load.ramp.end,
     }
 
 

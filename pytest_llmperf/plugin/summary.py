@@ -12,7 +12,7 @@ import pytest
 from pytest_llmperf import registry
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.plugin import options
-from pytest_llmperf.reports import terminal
+from pytest_llmperf.reports import sweeps, terminal
 
 RESULTS = pytest.StashKey[dict[str, CaseResult]]()
 
@@ -24,7 +24,7 @@ def remember(config: pytest.Config, report: pytest.TestReport) -> None:
 
 
 def show(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """One block per case."""
+    """One block per case, one line per sweep."""
     results = config.stash.get(RESULTS, {})
     if not results:
         return
@@ -32,6 +32,8 @@ def show(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> No
     for result in results.values():
         for line in terminal.render(result):
             terminalreporter.write_line(line)
+    for line in sweeps.render(tuple(results.values())):
+        terminalreporter.write_line(line)
 
 
 def write_reports(session: pytest.Session) -> None:

@@ -20,14 +20,23 @@ from pydantic import (
 )
 
 from pytest_llmperf.model.suite import Kind, Lengths, Rules
-from pytest_llmperf.suitefile.quantity import DURATION, MOST, PERCENTAGE, Quantity, lengths, quantity, seconds, shares
+from pytest_llmperf.suitefile.quantity import (
+    DURATION,
+    MOST,
+    PERCENTAGE,
+    Quantity,
+    burstiness,
+    lengths,
+    quantity,
+    seconds,
+    shares,
+)
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """Names become parts of test ids and of file names."""
 
-SHA256 = r"^[0-9a-fA-F]{64}$"
-
 Text = Annotated[str, StringConstraints(min_length=1)]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Rate = Annotated[float, Field(gt=0)]
 Names = Annotated[list[Text], Field(min_length=1)]
@@ -61,6 +70,11 @@ Length = Annotated[
             ]
         }
     ),
+]
+Burstiness = Annotated[
+    float | Literal["constant"],
+    PlainValidator(burstiness),
+    WithJsonSchema({"anyOf": [_POSITIVE, {"const": "constant"}]}),
 ]
 _SHARE = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string", "pattern": PERCENTAGE}]}
 Shares = Annotated[
@@ -120,12 +134,31 @@ class ArmKeys(Keys):
     only: Names | None = _about("Run this arm under these workloads only.")
 
 
+class RampKeys(Keys):
+    """``ramp:``."""
+
+    from_: Rate = Field(alias="from", description="Requests per second at the start.")
+    to: Rate = Field(description="Requests per second at the end.")
+    shape: Literal["linear", "exponential"] = Field(default="linear", description="How the rate changes.")
+
+
+class TraceKeys(Keys):
+    """``trace:``."""
+
+    path: Text = Field(description="JSONL with timestamps; may hold ${VAR}; a relative one is beside the suite.")
+    speed: Rate = Field(default=1.0, description="How many times as fast as recorded.")
+    sha256: Digest | None = _about("Of the trace: it must be this one.")
+
+
 class LoadKeys(Keys):
-    """A load: exactly one of these."""
+    """A load: exactly one of these; burstiness goes with two of them."""
 
     concurrency: Count | None = _about("Closed loop: this many requests in flight, the next starts when one ends.")
     request_rate: Rate | None = _about("Open loop: Poisson arrivals, this many per second.")
     burst: Literal[True] | None = _about("Everything at once.")
+    ramp: RampKeys | None = _about("Open loop: a rate that changes over the run.")
+    trace: TraceKeys | None = _about("Open loop: recorded arrivals.")
+    burstiness: Burstiness | None = _about("Of request_rate and ramp; default 1, Poisson arrivals.")
 
 
 class WorkloadKeys(LoadKeys):
@@ -147,8 +180,9 @@ class WorkloadKeys(LoadKeys):
     range_ratio: Annotated[float, Field(ge=0, lt=1)] | None = _about("Of random: lengths vary by this share.")
     rules: Rules | None = _about("Of random and sharegpt: the vLLM that makes the same prompts; default vllm-0.32.0.")
     path: Text | None = _about("The data file; may hold ${VAR}; a relative one is beside the suite.")
-    sha256: Annotated[str, StringConstraints(pattern=SHA256)] | None = _about("Of the data file: it must be this one.")
+    sha256: Digest | None = _about("Of the data file: it must be this one.")
     oversample: bool | None = _about("Whether a data file that is too short may repeat its prompts; default false.")
+    turns: Annotated[int, Field(ge=2)] | None = _about("Of words in a chat: requests per conversation; default 1.")
     expect_prefix_hits: Shares | None = _about("Share of prompt tokens from the prefix cache; default [0, 1%].")
 
 
@@ -201,7 +235,7 @@ def _short(words: dict[str, Any], wrap: str | None, otherwise: str) -> Callable[
     return expand
 
 
-_LOAD_FORMS = "burst, {concurrency: N} or {request_rate: R}"
+_LOAD_FORMS = "burst, {concurrency: N}, {request_rate: R}, {ramp: {...}} or {trace: {...}}"
 DefaultLoad = Annotated[LoadKeys, BeforeValidator(_short({"burst": {"burst": True}}, None, _LOAD_FORMS))]
 Requirement = Annotated[
     HardwareKeys | None, BeforeValidator(_short({"any": None}, None, "any, or {gpu: NAME, count: N}"))

@@ -41,7 +41,7 @@ _FILE = frozenset({"requests", "path"})
 
 KINDS: Mapping[Kind, KindKeys] = {
     "token-ids": KindKeys(_LENGTHS, frozenset({"vocab"})),
-    "words": KindKeys(_LENGTHS),
+    "words": KindKeys(_LENGTHS, frozenset({"turns"})),
     "shared-prefix": KindKeys(_LENGTHS | {"prefix_tokens", "expect_prefix_hits"}, frozenset({"vocab", "groups"})),
     "random": KindKeys(_LENGTHS, frozenset({"prefix_tokens", "range_ratio", "rules"})),
     "custom": KindKeys(_FILE, frozenset({"output_tokens", "sha256", "oversample"})),
@@ -90,10 +90,25 @@ def report_unfit(draft: Draft, name: str, values: Mapping[str, Any], own: set[st
         for key in ("input_tokens", "output_tokens"):
             if isinstance(values.get(key), Lengths):
                 draft.report((*home, key), f"must be a whole number for kind {kind}")
+    if kind == "shared-prefix":
+        _report_prefix(draft, home, values)
+    if kind == "words" and "turns" in values:
+        _report_turns(draft, home, values)
+
+
+def _report_prefix(draft: Draft, home: KeyPath, values: Mapping[str, Any]) -> None:
     prefix, whole = values.get("prefix_tokens"), values.get("input_tokens")
     shortest = whole.min if isinstance(whole, Lengths) else whole
-    if kind == "shared-prefix" and prefix is not None and shortest is not None and prefix >= shortest:
+    if prefix is not None and shortest is not None and prefix >= shortest:
         draft.report((*home, "prefix_tokens"), f"{prefix} must be less than input_tokens, of which it is a part")
+
+
+def _report_turns(draft: Draft, home: KeyPath, values: Mapping[str, Any]) -> None:
+    if values.get("api") != "chat":
+        draft.report((*home, "turns"), "a conversation needs api: chat")
+    elif "expect_prefix_hits" not in values:
+        draft.report(home, "needs 'expect_prefix_hits', such as expect_prefix_hits: [30%, 90%]: each turn repeats "
+                     "the ones before it")  # fmt: skip
 
 
 def report_without_files(draft: Draft, arm: str, workload: Workload, name: str) -> None:

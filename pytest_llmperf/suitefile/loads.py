@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Literal
 
-from pytest_llmperf.model.suite import Load
+from pytest_llmperf.model.suite import DataFile, Load, Ramp, Trace
 from pytest_llmperf.suitefile.document import KeyPath, dotted
 from pytest_llmperf.suitefile.draft import Draft
-from pytest_llmperf.suitefile.keys import LoadKeys, MatrixKeys, SuiteKeys
+from pytest_llmperf.suitefile.keys import LoadKeys, MatrixKeys, RampKeys, SuiteKeys, TraceKeys
 from pytest_llmperf.suitefile.vocabulary import keys_of
 
 LOAD_KEYS = keys_of(LoadKeys)
-_WAYS = "one of concurrency: N, request_rate: R and burst: true"
+_KINDS = LOAD_KEYS - {"burstiness"}
+_WAYS = "one of concurrency: N, request_rate: R, burst: true, ramp: {...} and trace: {...}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,10 @@ def own_load(
     draft: Draft, path: KeyPath, keys: LoadKeys, name: str | None = None, *, needed: bool = False
 ) -> Load | None:
     """The load that one mapping writes, or None when it writes none; ``needed`` makes that a mistake."""
-    values = {key: value for key in sorted(LOAD_KEYS) if (value := getattr(keys, key)) is not None}
+    values = {key: value for key in sorted(_KINDS) if (value := getattr(keys, key)) is not None}
+    if keys.burstiness is not None and not {"request_rate", "ramp"} & set(values):
+        draft.report((*path, "burstiness"), "goes with request_rate or ramp, beside it")
+        return None
     if len(values) > 1:
         draft.report((*path, list(values)[-1]), f"{' and '.join(values)} exclude each other: a load is {_WAYS}")
         return None
@@ -60,7 +65,8 @@ def own_load(
         if needed and not draft.is_wrong(path):
             draft.report(path, f"a load needs {_WAYS}")
         return None
-    return _load(*values.popitem(), name)
+    poisson = keys.burstiness == 1
+    return _load(*values.popitem(), name, None if poisson else keys.burstiness)
 
 
 def value_name(value: float) -> str:
@@ -77,11 +83,26 @@ def _matrix_loads(matrix: MatrixKeys) -> list[tuple[KeyPath, tuple[Load, ...]]]:
     ]
 
 
-def _load(kind: str, value: float, name: str | None) -> Load:
-    if kind == "burst":
-        return Load(kind="burst", name=name)
-    # A float even for whole numbers, so that equal loads have equal digests.
-    return Load(kind="concurrency" if kind == "concurrency" else "request_rate", value=float(value), name=name)
+def _load(
+    kind: str,
+    value: float | RampKeys | TraceKeys,
+    name: str | None,
+    burstiness: float | Literal["constant"] | None = None,
+) -> Load:
+    match kind, value:
+        case "ramp", RampKeys():
+            ramp = Ramp(start=float(value.from_), end=float(value.to), shape=value.shape)
+            return Load(kind="ramp", ramp=ramp, burstiness=burstiness, name=name)
+        case "trace", TraceKeys():
+            data = DataFile(path=value.path, sha256=value.sha256)
+            return Load(kind="trace", trace=Trace(data=data, speed=float(value.speed)), name=name)
+        case "request_rate", int() | float():
+            # A float even for whole numbers, so that equal loads have equal digests.
+            return Load(kind="request_rate", value=float(value), burstiness=burstiness, name=name)
+        case "concurrency", int() | float():
+            return Load(kind="concurrency", value=float(value), name=name)
+        case _:
+            return Load(kind="burst", name=name)
 
 
 def _at_most_one(load: Load | None) -> tuple[Load, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from pytest_llmperf.model.suite import Lengths
 
@@ -95,6 +95,19 @@ def lengths(value: object) -> int | Lengths:
     return found
 
 
+def burstiness(value: object) -> float | Literal["constant"]:
+    """A positive number, or ``constant``.
+
+    Raises:
+        ValueError: neither.
+    """
+    if value == "constant":
+        return "constant"
+    if not _is_positive(value):
+        raise ValueError("must be a number of more than 0, or constant")
+    return float(value)
+
+
 def shares(value: object) -> tuple[float, float]:
     """The smallest and the largest share: ``[0, 0.5]`` or ``[40%, 60%]``.
 
@@ -123,5 +136,5 @@ def _no_count(value: Any) -> str:
     return "must be at least 1" if value < 1 else f"must be at most {MOST}"
 
 
-def _is_positive(value: Any) -> bool:
+def _is_positive(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf

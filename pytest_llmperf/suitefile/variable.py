@@ -49,7 +49,7 @@ def _misplaced(draft: Draft, path: KeyPath, value: str) -> list[str]:
         if fields is None or path[2] in fields:  # an unknown engine is a mistake of its own
             return []
     allowed = {field for arm in draft.names("engines") for field in variable_fields(draft.data, arm) or ()}
-    places = ["model.path", "workloads.NAME.path", *(f"engines.ARM.{field}" for field in sorted(allowed))]
+    places = ["model.path", "workloads.NAME.path", "trace.path", *(f"engines.ARM.{field}" for field in sorted(allowed))]
     return [f"{value!r}: ${{VAR}} is not allowed here, only in {', '.join(places[:-1])} and {places[-1]}"]
 
 
@@ -58,7 +58,9 @@ def _is_model_path(path: KeyPath) -> bool:
 
 
 def _is_data_path(path: KeyPath) -> bool:
-    return path[:1] == ("workloads",) and path[2:] == ("path",)
+    """Of a workload's data, or of the trace of a load, wherever that is written."""
+    trace = path[-2:] == ("trace", "path") and path[0] in {"load", "loads", "workloads"}
+    return trace or (path[:1] == ("workloads",) and path[2:] == ("path",))
 
 
 def _unresolved(value: str, environ: Mapping[str, str]) -> list[str]:

@@ -18,8 +18,10 @@ from pytest_llmperf.suitefile.keys import (
     LoadKeys,
     MatrixKeys,
     ModelKeys,
+    RampKeys,
     SloKeys,
     SuiteKeys,
+    TraceKeys,
     WarmupKeys,
     WorkloadKeys,
 )
@@ -32,6 +34,7 @@ _SECTIONS: dict[KeyPath, type[BaseModel]] = {
     ("slo",): SloKeys,
     ("warmup",): WarmupKeys,
 }
+_PARTS: dict[str | int, type[BaseModel]] = {"ramp": RampKeys, "trace": TraceKeys}
 _ENTRIES: dict[str | int, type[BaseModel]] = {"workloads": WorkloadKeys, "loads": LoadKeys, "gates": GateKeys}
 
 
@@ -53,7 +56,8 @@ def known_keys(data: Mapping[str, Any], path: KeyPath) -> set[str]:
             return keys_of(ModelKeys) | _adapter_keys(data, [arm], "Shape")
         case ("model",):
             return keys_of(ModelKeys) | _adapter_keys(data, list(_mapping(data.get("engines"))), "Shape")
-    kind = _SECTIONS.get(path) or (_ENTRIES.get(path[0]) if len(path) == 2 else None)  # noqa: PLR2004 (SECTION.NAME)
+    entry = len(path) == 2 and path[0] in _ENTRIES  # noqa: PLR2004 (SECTION.NAME, whatever the name)
+    kind = _ENTRIES[path[0]] if entry else _SECTIONS.get(path) or (_PARTS.get(path[-1]) if path else None)
     return set() if kind is None else keys_of(kind)
 
 

@@ -62,9 +62,25 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """One line of a trace.
+
+    Attributes:
+        at_s: seconds after the first line.
+        input_tokens: length of the prompt; None where the trace does not say.
+        output_tokens: length of the answer; None where the trace does not say.
+    """
+
+    at_s: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
     """What was read; each part is there where the workload's kind needs it."""
 
     vocabulary: Vocabulary | None = None
     tokenizer: Tokenizer | None = None
     entries: Sequence[Entry] = ()
+    arrivals: Sequence[Arrival] = ()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -13,12 +15,12 @@ from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.plan import Plan, PlannedRequest
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Kind, Lengths, Load, Workload
-from pytest_llmperf.workload.arrivals import poisson_arrivals_ns
+from pytest_llmperf.workload.arrivals import arrivals_ns, ramp_ns, replayed_ns
 from pytest_llmperf.workload.ask import Ask
 from pytest_llmperf.workload.custom import prompts_of_file
 from pytest_llmperf.workload.deal import Deal
 from pytest_llmperf.workload.lengths import draw_lengths
-from pytest_llmperf.workload.material import Material, Tokenizer
+from pytest_llmperf.workload.material import Arrival, Material, Tokenizer
 from pytest_llmperf.workload.prompts import distinct_prompts
 from pytest_llmperf.workload.sharegpt import conversations
 from pytest_llmperf.workload.token_ids import distinct_ids, shared_prefix_ids
@@ -54,7 +56,7 @@ def plan(
         fields: which optional fields the server takes; they are no part of what is asked, and of no digest of it.
 
     Raises:
-        UsageError: there are not enough different prompts of this length, or the load's value makes no sense.
+        UsageError: there are not enough different prompts of this length, or the load makes no sense.
         DataError: the file has too few prompts, or some that do not fit the API.
     """
     if workload.requests < 1:
@@ -62,8 +64,9 @@ def plan(
     definition = workload_digest(workload, load)
     key = f"{definition}:{seed}"
     place = place or Deal(seed)
+    material = replace(material, arrivals=_replayed(load, material, workload.requests))
     asks = _MAKERS[workload.kind](workload, material, definition, key, place)
-    times = _send_times_ns(load, workload.requests, Random(f"{key}:arrivals"))
+    times = _times_of_turns(load, workload, Random(f"{key}:arrivals"), material.arrivals)
     return Plan(
         api=workload.api,
         requests=tuple(
@@ -78,6 +81,7 @@ def plan(
         load=load,
         seed=_seed_of(workload.kind, seed, place),
         exact_output=workload.output == "exact",
+        turns=workload.turns or 1,
     )
 
 
@@ -86,19 +90,19 @@ def _seed_of(kind: Kind, seed: int, place: Deal) -> int:
     return {"random": place.run_seed, "sharegpt": place.seed}.get(kind, seed)
 
 
-def _words(workload: Workload, _: Material, definition: str, key: str, __: Deal) -> list[Ask]:
-    inputs, outputs = _lengths(workload, definition)
+def _words(workload: Workload, material: Material, definition: str, key: str, _: Deal) -> list[Ask]:
+    inputs, outputs = _lengths(workload, material, definition)
     prompts = distinct_prompts(inputs, Random(f"{key}:prompts"))
     return _generated(prompts, inputs, outputs)
 
 
 def _token_ids(workload: Workload, material: Material, definition: str, key: str, _: Deal) -> list[Ask]:
-    inputs, outputs = _lengths(workload, definition)
+    inputs, outputs = _lengths(workload, material, definition)
     return _generated(distinct_ids(inputs, _vocabulary(material), f"{key}:prompts"), inputs, outputs)
 
 
 def _shared_prefix(workload: Workload, material: Material, definition: str, key: str, _: Deal) -> list[Ask]:
-    inputs, outputs = _lengths(workload, definition)
+    inputs, outputs = _lengths(workload, material, definition)
     prefix, groups = workload.prefix_tokens or 0, workload.groups or 1
     prompts = shared_prefix_ids(inputs, prefix, groups, _vocabulary(material), f"{key}:prompts")
     return _generated(prompts, inputs, outputs)
@@ -128,11 +132,24 @@ _MAKERS: dict[Kind, Callable[[Workload, Material, str, str, Deal], list[Ask]]] =
 }
 
 
-def _lengths(workload: Workload, definition: str) -> tuple[list[int], list[int]]:
+def _lengths(workload: Workload, material: Material, definition: str) -> tuple[list[int], list[int]]:
+    """What the trace says; the workload's own lengths where there is none, or it says nothing."""
+    inputs = _drawn(workload.input_tokens, workload.requests, f"{definition}:input_tokens")
+    outputs = _drawn(workload.output_tokens, workload.requests, f"{definition}:output_tokens")
+    told = material.arrivals or [Arrival(at_s=0)] * workload.requests
     return (
-        _drawn(workload.input_tokens, workload.requests, f"{definition}:input_tokens"),
-        _drawn(workload.output_tokens, workload.requests, f"{definition}:output_tokens"),
+        [arrival.input_tokens or drawn for arrival, drawn in zip(told, inputs, strict=True)],
+        [arrival.output_tokens or drawn for arrival, drawn in zip(told, outputs, strict=True)],
     )
+
+
+def _replayed(load: Load, material: Material, count: int) -> Sequence[Arrival]:
+    """The lines of the trace that a run replays: the first ones."""
+    if load.kind != "trace":
+        return ()
+    if len(material.arrivals) < count:
+        raise DataError(f"the trace has {len(material.arrivals)} lines, requests: {count} asks for more; lower it")
+    return material.arrivals[:count]
 
 
 def _drawn(wanted: int | Lengths | None, count: int, key: str) -> list[int]:
@@ -160,13 +177,26 @@ def _tokenizer(material: Material) -> Tokenizer:
     return material.tokenizer
 
 
-def _send_times_ns(load: Load, count: int, rng: Random) -> Sequence[int | None]:
+def _times_of_turns(load: Load, workload: Workload, rng: Random, arrivals: Sequence[Arrival]) -> Sequence[int | None]:
+    """A conversation starts when the load says; its other turns have no time of their own."""
+    turns = workload.turns or 1
+    starts = _send_times_ns(load, math.ceil(workload.requests / turns), rng, arrivals)
+    times = [time for start in starts for time in (start, *[None] * (turns - 1))]
+    return times[: workload.requests]
+
+
+def _send_times_ns(load: Load, count: int, rng: Random, arrivals: Sequence[Arrival]) -> Sequence[int | None]:
+    burstiness = math.inf if load.burstiness == "constant" else load.burstiness or 1.0
     if load.kind == "burst":
         return [0] * count
+    if load.kind == "ramp" and load.ramp is not None:
+        return ramp_ns(count, load.ramp, burstiness, rng)
+    if load.kind == "trace" and load.trace is not None:
+        return replayed_ns([arrival.at_s for arrival in arrivals], load.trace.speed)
     if load.value is None or load.value <= 0:
         raise UsageError(f"{load.kind}: {load.value}: a positive number is needed")
     if load.kind == "request_rate":
-        return poisson_arrivals_ns(count, load.value, rng)
+        return arrivals_ns(count, load.value, burstiness, rng)
     return [None] * count
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -79,3 +80,25 @@ def test_declared_prefix_hits_are_valid_and_others_are_not(expected: str, word: 
     assert f"{CASE}::throughput {word}".lower() in outcome.text.lower(), outcome.text
     refused = "an invalid run cannot become a baseline: output_throughput: prefix_cache: 50.0% of prompt tokens"
     assert (refused in outcome.text) == (word == "NO BASELINE")
+
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def test_the_seeds_of_vllms_prompts_are_told_and_count_up(project: Project) -> None:
+    pytest.importorskip("tokenizers")
+    text = only_recorded("short: {kind: random, input_tokens: 16, output_tokens: 16, requests: 8, burst: true}")
+    model = f"{{id: fake, weights: dummy, path: {DATA / 'tokenizers' / 'bytelevel'}}}"
+    project.write(text.replace("{id: fake, weights: dummy}", model))
+    outcome = project.run("suites", *RECORD, "--llmperf-seed=42")
+    measured = [run["llmperf"] for run in outcome.run_files if run["llmperf"]["role"] != "warmup"]
+    assert [run["seed"] for run in measured] == list(range(42, 42 + len(measured))), outcome.text
+    warm_ups = [run["llmperf"]["seed"] for run in outcome.run_files if run["llmperf"]["role"] == "warmup"]
+    assert warm_ups[:2] == [41, 40]
+
+
+def test_conversations(project: Project) -> None:
+    project.write(only_recorded(WORDS[:-1] + ", api: chat, turns: 3, expect_prefix_hits: [0, 1]}"))
+    outcome = project.run("suites", *RECORD)
+    assert {run["completed"] for run in outcome.run_files} == {4, 16}, outcome.text
+    assert f"{CASE}::throughput skipped".lower() in outcome.text.lower()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import sys
 from contextlib import suppress
@@ -14,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_llmperf.datasets import supply
-from pytest_llmperf.datasets.entries import conversations, prompts
+from pytest_llmperf.datasets.entries import arrivals, conversations, prompts
 from pytest_llmperf.errors import DataError, UnavailableError
 from pytest_llmperf.model.case import Case
-from pytest_llmperf.model.suite import Arm, DataFile, Hardware, Load, Model, Suite, Warmup, Workload
+from pytest_llmperf.model.suite import Arm, DataFile, Hardware, Load, Model, Suite, Trace, Warmup, Workload
+from pytest_llmperf.workload import Arrival
 
 TOKENIZERS = Path(__file__).parents[2] / "data" / "tokenizers"
 SHAREGPT = TOKENIZERS.parent / "workloads" / "sharegpt.json"
@@ -60,7 +62,8 @@ def test_a_file_that_is_not_here_is_one_text_with_all_that_helps(tmp_path: Path)
     assert str(caught.value) == (
         "no file /data/ShareGPT.json, which path of workload 'talks' names. It is"
         " ShareGPT_V3_unfiltered_cleaned_split.json of the data set anon8231489123/ShareGPT_Vicuna_unfiltered on"
-        f" Hugging Face; nothing is downloaded here. Its SHA-256 is {'ab' * 32}."
+        " Hugging Face, 672,837,942 bytes, SHA-256 35f0e213ce091ed9b9af2a1f0755e9d39f9ccec34ab281cd4ca60d70f6479ba4;"
+        f" nothing is downloaded here. The suite asks for SHA-256 {'ab' * 32}."
     )
 
 
@@ -76,7 +79,8 @@ def test_another_file_than_the_suite_names(tmp_path: Path) -> None:
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     first = supply(case(tmp_path, CUSTOM))
-    write(tmp_path, GOOD.replace("one", "once"))
+    write(tmp_path, GOOD.replace("one", "few"))
+    os.utime(tmp_path / "prompts.jsonl", ns=(0, 1))
     assert supply(case(tmp_path, CUSTOM)).material.entries != first.material.entries
 
 
@@ -108,6 +112,46 @@ def test_what_a_run_would_lack_is_said_before_anything_starts(tmp_path: Path) ->
         supply(case(tmp_path, replace(CUSTOM, requests=3)))
 
 
+WORDS = Workload(name="w", kind="words", requests=2, input_tokens=4, output_tokens=8)
+
+
+def replayed(folder: Path) -> Case:
+    load = Load(kind="trace", trace=Trace(data=DataFile(path="prompts.jsonl")))
+    return replace(case(folder, WORDS), load=load)
+
+
+def test_a_trace(tmp_path: Path) -> None:
+    lines = ['{"timestamp": 27000, "input_length": 5, "hash_ids": [1]}', '{"timestamp": 27500.5, "output_length": 9}']
+    digest = write(tmp_path, "\n".join(lines))
+    found = supply(replayed(tmp_path))
+    assert found.material.arrivals == (Arrival(at_s=0.0, input_tokens=5), Arrival(at_s=0.5005, output_tokens=9))
+    assert found.case.load.trace == Trace(data=DataFile(path="prompts.jsonl", sha256=digest))
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ("{}", '2: needs "timestamp", in milliseconds'),
+        ('{"timestamp": "9"}', '2: needs "timestamp", in milliseconds'),
+        ('{"timestamp": 1}', "2: timestamp 1 is earlier than 2 on the line before; sort the trace"),
+        ('{"timestamp": 3, "input_length": 0}', "2: input_length: 0 must be a whole number of at least 1"),
+    ],
+)
+def test_a_malformed_trace(second: str, message: str, tmp_path: Path) -> None:
+    write(tmp_path, '{"timestamp": 2}\n' + second)
+    with pytest.raises(DataError) as caught:
+        supply(replayed(tmp_path))
+    assert str(caught.value) == f"{tmp_path / 'prompts.jsonl'}:{message}"
+
+
+def test_a_trace_that_is_too_short_or_not_here(tmp_path: Path) -> None:
+    with pytest.raises(UnavailableError, match=r"which trace\.path of the load of workload 'w' names"):
+        supply(replayed(tmp_path))
+    write(tmp_path, '{"timestamp": 2}')
+    with pytest.raises(DataError, match="the trace has 1 lines, requests: 2 asks for more"):
+        supply(replayed(tmp_path))
+
+
 @pytest.mark.parametrize("text", ["{", "{}", "5", "[1]", '[{"conversations": [1, 2]}]', '[{"conversations": 5}]'])
 def test_no_sharegpt_file(text: str) -> None:
     with pytest.raises(DataError, match=r"^f\.json: not a ShareGPT file"):
@@ -116,7 +160,7 @@ def test_no_sharegpt_file(text: str) -> None:
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 def test_any_bytes_are_entries_or_one_error(content: bytes) -> None:
-    for parse in (prompts, conversations):
+    for parse in (prompts, conversations, arrivals):
         with suppress(DataError):
             parse(content, "f")
 

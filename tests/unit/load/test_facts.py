@@ -33,3 +33,5 @@ def test_lags_are_pooled_and_the_busiest_worker_counts() -> None:
     assert facts.cpu_share == 0.7
     assert facts.schedule_lag_p99_ms is not None
     assert client_facts(reports, records([(1, 2)], scheduled=0), Load(kind="burst")).schedule_lag_p99_ms is None
+    for load in (Load(kind="ramp"), Load(kind="trace")):
+        assert client_facts(reports, records([(1, 2)], scheduled=0), load).schedule_lag_p99_ms is not None

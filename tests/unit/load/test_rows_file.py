@@ -37,6 +37,7 @@ def job_of(folder: Path, requests: int = 1) -> Job:
             JobRequest(index=index, body="{}", at_ns=None, planned_input_tokens=1, asked_tokens=1)
             for index in range(requests)
         ),
+        turns=1,
         concurrency=1,
         exact_output=True,
         request_timeout_s=9,

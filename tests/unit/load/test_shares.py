@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from pytest_llmperf.load.job import Job
 from pytest_llmperf.load.shares import split, worker_count
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.plan import Plan, PlannedRequest
-from pytest_llmperf.model.suite import Load
+from pytest_llmperf.model.suite import DataFile, Load, Ramp, Trace
 
 
 def plan_of(load: Load, requests: int, output_tokens: int = 100) -> Plan:
@@ -45,6 +46,14 @@ def test_an_open_loop_deals_requests_round_robin() -> None:
     assert (first.path, first.api_key_env) == ("/v1/chat/completions", "KEY")
 
 
+def test_a_conversation_stays_with_one_worker() -> None:
+    plan = replace(plan_of(closed(4), 8), turns=3)
+    endpoint = Endpoint(url="http://h:1", model="m")
+    jobs = split(plan, endpoint, Path("/f"), workers=4, request_timeout_s=9)
+    assert [[request.index for request in job.requests] for job in jobs] == [[0, 1, 2], [3, 4, 5], [6, 7]]
+    assert [job.turns for job in jobs] == [3, 3, 3]
+
+
 def test_a_job_survives_its_file(tmp_path: Path) -> None:
     (job,) = jobs_of(closed(2), 3, 1)
     job.write(tmp_path / "job")
@@ -69,8 +78,18 @@ def test_a_job_lies_in_a_folder_of_any_name(tmp_path: Path) -> None:
         (closed(100_000), 100_000, 8, 7),
         (Load(kind="burst"), 1500, 8, 3),
         (Load(kind="request_rate", value=500.0), 10, 8, 3),
+        (Load(kind="ramp", ramp=Ramp(start=1.0, end=500.0)), 10, 8, 3),
+        (Load(kind="ramp", ramp=Ramp(start=500.0, end=1.0)), 10, 8, 3),
         (closed(4), 32, 1, 1),
     ],
 )
 def test_worker_count(load: Load, requests: int, cores: int, workers: int) -> None:
     assert worker_count(plan_of(load, requests), cores) == workers
+
+
+@pytest.mark.parametrize(("gap_ns", "workers"), [(1_000_000_000, 1), (2_000_000, 3), (0, 5)])
+def test_a_trace_needs_workers_for_its_busiest_second(gap_ns: int, workers: int) -> None:
+    trace = Load(kind="trace", trace=Trace(data=DataFile(path="t")))
+    plan = plan_of(trace, 1000)
+    at = [replace(request, at_ns=i * gap_ns) for i, request in enumerate(plan.requests)]
+    assert worker_count(replace(plan, requests=tuple(at)), 8) == workers

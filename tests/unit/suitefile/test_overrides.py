@@ -97,3 +97,14 @@ def test_an_engine_must_be_an_arm_of_one_suite(load: Load) -> None:
     suitefile.check_engines(["toy"], [suite])
     with pytest.raises(UsageError, match=r"--llmperf-engine: no suite has an arm 'tay'; did you mean 'toy'\?"):
         suitefile.check_engines(["toy", "tay"], [suite])
+
+
+def test_the_parts_of_a_load_may_be_set_whatever_the_loads_are_called(load: Load) -> None:
+    text = with_line("load: burst", "loads: {ramp: {ramp: {from: 1, to: 2}}}")
+    suite = load(text, overrides={"loads.ramp.ramp.to": "9", "loads.ramp.burstiness": "constant"})
+    [found] = suite.loads["words"]
+    assert found.ramp is not None
+    assert (found.ramp.end, found.burstiness) == (9.0, "constant")
+    [alone] = load(with_line("burst", "{trace: {path: x}}"), overrides={"load.trace.speed": "4"}).loads["words"]
+    assert alone.trace is not None
+    assert alone.trace.speed == 4.0

@@ -6,7 +6,18 @@ import pytest
 
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.slo import Slo
-from pytest_llmperf.model.suite import Arm, DataFile, Hardware, Lengths, Load, Model, Warmup, Workload
+from pytest_llmperf.model.suite import (
+    Arm,
+    DataFile,
+    Hardware,
+    Lengths,
+    Load,
+    Model,
+    Ramp,
+    Trace,
+    Warmup,
+    Workload,
+)
 from tests.unit.suitefile.conftest import BASE, with_line
 from tests.unit.suitefile.conftest import Load as Loader
 
@@ -165,6 +176,35 @@ def test_only_names_workloads_before_or_after_the_matrix(load: Loader) -> None:
     assert suite.arms["toy"].only == ()
     assert suite.arms["b"].only == ("words-requests-8", "words-requests-16")
     assert suite.arms["c"].only == ("words-requests-8",)
+
+
+LOADS = """\
+loads:
+  even: {request_rate: 2, burstiness: constant}
+  rough: {request_rate: 2, burstiness: 0.5}
+  poisson: {request_rate: 2, burstiness: 1}
+  up: {ramp: {from: 1, to: 8}}
+  faster: {ramp: {from: 1, to: 8, shape: exponential}, burstiness: 2}
+  replay: {trace: {path: "${DATA}/t.jsonl", speed: 2, sha256: SHA}}
+""".replace("SHA", "ab" * 32)
+
+
+def test_open_loops(load: Loader) -> None:
+    found = load(with_line("load: burst\n", LOADS), environ={"DATA": "/d"}).loads["words"]
+    assert found == (
+        Load(kind="request_rate", value=2.0, burstiness="constant", name="even"),
+        Load(kind="request_rate", value=2.0, burstiness=0.5, name="rough"),
+        Load(kind="request_rate", value=2.0, name="poisson"),
+        Load(kind="ramp", ramp=Ramp(start=1.0, end=8.0), name="up"),
+        Load(kind="ramp", ramp=Ramp(start=1.0, end=8.0, shape="exponential"), burstiness=2.0, name="faster"),
+        Load(kind="trace", trace=Trace(data=DataFile(path="/d/t.jsonl", sha256="ab" * 32), speed=2.0), name="replay"),
+    )
+    assert [str(each) for each in found] == [
+        "request_rate 2, burstiness constant", "request_rate 2, burstiness 0.5", "request_rate 2", "linear ramp 1 to 8",
+        "exponential ramp 1 to 8, burstiness 2.0", "trace x 2",
+    ]  # fmt: skip
+    digests = {workload_digest(Workload(name="w", kind="words", requests=1), each) for each in found}
+    assert len(digests) == 6
 
 
 KINDS = """\

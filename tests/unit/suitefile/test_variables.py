@@ -64,13 +64,13 @@ def test_every_unset_variable_of_a_value_is_named(complaints: Complaints) -> Non
 def test_a_variable_in_any_other_place_is_a_mistake(text: str, path: str, complaints: Complaints) -> None:
     found = complaints(text, environ={"X": "1"})
     assert found[0].startswith(f"{path}: ")
-    assert found[0].endswith(": ${VAR} is not allowed here, only in model.path and workloads.NAME.path")
+    assert found[0].endswith(": ${VAR} is not allowed here, only in model.path, workloads.NAME.path and trace.path")
 
 
 def test_the_places_that_take_one_depend_on_the_engines(complaints: Complaints) -> None:
     text = with_line(ARM, '  toy: {engine: remote, url: "http://x", api_key_env: "${KEY}"}')
     [found] = complaints(text, environ={"KEY": "1"})
-    assert found.endswith("only in model.path, workloads.NAME.path and engines.ARM.url")
+    assert found.endswith("only in model.path, workloads.NAME.path, trace.path and engines.ARM.url")
 
 
 def test_a_key_takes_none(complaints: Complaints) -> None:

@@ -132,6 +132,16 @@ def test_a_file_with_too_few_prompts_is_an_error_unless_they_may_repeat() -> Non
     assert len(set(found)) == 20
 
 
+def test_a_conversation_has_one_start_and_turns_that_follow_it() -> None:
+    workload = replace(IDS, kind="words", requests=5, api="chat", turns=3)
+    starts = {"request_rate": [500_000_000, None, None, 1_000_000_000, None], "burst": [0, None, None, 0, None]}
+    for kind, times in starts.items():
+        load = Load(kind=kind, value=2.0 if kind == "request_rate" else None, burstiness="constant")  # type: ignore[arg-type]
+        found = plan(workload, load, seed=1, model_id="m")
+        assert [request.at_ns for request in found.requests] == times
+        assert found.turns == 3
+
+
 def test_a_line_decides_what_it_asks_for() -> None:
     entries = [Entry(prompt="a", output_tokens=3), Entry(prompt="b")]
     found = made(replace(CUSTOM, requests=2), Material(entries=entries))
@@ -165,6 +175,7 @@ DIFFERENT: dict[str, Workload] = {
     "other data": replace(IDS, data=DataFile(path="x", sha256="1")),
     "unread data": replace(IDS, data=DataFile(path="x")),
     "oversample": replace(IDS, oversample=True),
+    "turns": replace(IDS, turns=2),
     "expect_prefix_hits": replace(IDS, expect_prefix_hits=(0.0, 0.5)),
 }
 

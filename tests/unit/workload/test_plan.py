@@ -15,7 +15,6 @@ from pytest_llmperf.model.plan import Plan
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Load, Workload
 from pytest_llmperf.workload import plan
-from pytest_llmperf.workload.arrivals import poisson_arrivals_ns
 from pytest_llmperf.workload.prompts import distinct_prompts
 from pytest_llmperf.workload.words import WORDS
 
@@ -89,7 +88,6 @@ print(plan({WORKLOAD!r}, {CLOSED!r}, seed=7, model_id="tiny").digest)
 
 def test_what_a_seed_means_never_changes() -> None:
     assert distinct_prompts([4] * 2, Random("seed")) == ["at were any your", "a word just made"]
-    assert poisson_arrivals_ns(3, 2.0, Random("seed")) == [92154498, 259471769, 1500000000]
 
 
 @pytest.mark.parametrize(
@@ -121,24 +119,6 @@ def test_prompts_are_distinct_and_of_exact_length(count: int, words: int, seed: 
     prompts = distinct_prompts([words] * count, Random(seed))
     assert len(set(prompts)) == len(prompts) == count
     assert all(len(prompt.split(" ")) == words and set(prompt.split(" ")) <= set(WORDS) for prompt in prompts)
-
-
-@given(count=st.integers(1, 200), rate=st.floats(0.01, 1000), seed=st.integers())
-def test_arrivals_ascend_and_end_at_count_over_rate(count: int, rate: float, seed: int) -> None:
-    times = poisson_arrivals_ns(count, rate, Random(seed))
-    assert times == sorted(times)
-    assert times[0] >= 0
-    assert times[-1] == pytest.approx(count / rate * 1e9, rel=1e-9, abs=1)
-
-
-def test_gaps_are_exponential() -> None:
-    times = poisson_arrivals_ns(20_000, 10.0, Random(1))
-    gaps = [later - earlier for earlier, later in zip([0, *times], times, strict=False)]
-    mean = sum(gaps) / len(gaps)
-    deviation = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5
-    assert mean == pytest.approx(1e8)
-    assert deviation == pytest.approx(mean, rel=0.05)
-    assert sum(gap > mean for gap in gaps) / len(gaps) == pytest.approx(0.3679, abs=0.02)
 
 
 @pytest.mark.parametrize(
