@@ -68,12 +68,10 @@ class Connection(asyncio.Protocol):
             return
         self._traffic.last_byte_ns = now
         self._traffic.reads += 1
-        raw = exchange.raw
-        raw += data
         exchange.stamps.append(now)
-        exchange.offsets.append(len(raw))
+        exchange.reads.append(data)
         try:
-            if exchange.framing.complete(raw):
+            if exchange.framing.complete(data):
                 self._finish(now)
         except HttpError as error:
             self._finish(now, Outcome.FAILED, str(error))
@@ -103,4 +101,4 @@ def _why_lost(exchange: Exchange, error: Exception | None) -> str:
     if error is None and head is not None and not head.chunked and head.length is None:
         return ""
     how = "reset" if isinstance(error, ConnectionResetError) else "closed" if error is None else f"lost ({error})"
-    return f"connection {how} mid-stream" if exchange.raw else f"connection {how} before an answer"
+    return f"connection {how} mid-stream" if exchange.reads else f"connection {how} before an answer"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from pytest_llmperf.load.http1 import Framing
 from pytest_llmperf.model.outcome import NEVER, Outcome
@@ -18,9 +18,8 @@ class Exchange:
         at_ns: when to send it, monotonic; -1 in a closed loop.
         sent_ns: when it was handed to the socket, -1 when it was not.
         done_ns: when it ended, in whatever way.
-        raw: the response so far.
+        reads: what each read brought of the response. They are joined when the clock has stopped.
         stamps: of each read, taken before anything else.
-        offsets: ``len(raw)`` after each read.
         outcome: of the transport alone; what the bytes mean is not known yet.
         reason: why it is not OK.
     """
@@ -29,12 +28,21 @@ class Exchange:
     at_ns: int = NEVER
     sent_ns: int = NEVER
     done_ns: int = NEVER
-    raw: bytearray = field(default_factory=bytearray)
-    stamps: array[int] = field(default_factory=lambda: array("q"))
-    offsets: array[int] = field(default_factory=lambda: array("q"))
+    reads: list[bytes] = field(default_factory=list)
+    stamps: list[int] = field(default_factory=list)
     framing: Framing = field(default_factory=Framing)
     outcome: Outcome = Outcome.OK
     reason: str = ""
+
+    @property
+    def raw(self) -> bytes:
+        """The response so far."""
+        return b"".join(self.reads)
+
+    @property
+    def offsets(self) -> list[int]:
+        """The length of ``raw`` after each read."""
+        return list(accumulate(map(len, self.reads)))
 
     @property
     def ended(self) -> bool:
@@ -48,7 +56,7 @@ class Exchange:
 
     def forget(self) -> None:
         """Let go of the response: there may be gigabytes of them, and all are read one after the other."""
-        self.raw, self.stamps, self.offsets = bytearray(), array("q"), array("q")
+        self.reads, self.stamps = [], []
 
     def reopen(self) -> None:
         """Forget an end that came before any byte, to send the request once more."""

@@ -9,7 +9,11 @@ HEAD_LIMIT = 64 * 1024
 ANSWER_LIMIT = 64 * 1024 * 1024
 """Bytes of a head and of a whole response; a server that sends more is broken, and memory is not endless."""
 
-_HEAD_END = b"\r\n\r\n"
+_LINE_END = b"\r\n"
+_HEAD_END = 2 * _LINE_END
+_NO_LINE = b"?"
+_SIZE_LINES = {len(line) + size + 2: line for size in range(1, 4096) if (line := b"%x\r\n" % size)}
+"""For the length of a whole chunk the line of its size: nearly every read is one, and is known without being parsed."""
 _INTERIM = range(100, 200)
 _WITHOUT_BODY = {204, 304}
 
@@ -93,38 +97,59 @@ def _head(raw: bytes, body_at: int) -> Head:
 class Framing:
     """Finds the end of one response while its bytes come in; looks at each chunk's size once."""
 
-    __slots__ = ("_next", "head")
+    __slots__ = ("_at_chunk", "_left", "_room", "_unread", "head")
 
     def __init__(self) -> None:
         self.head: Head | None = None
-        self._next = 0
+        self._room = ANSWER_LIMIT
+        self._left = 0  # bytes of the body, or of the chunk that has begun, still to come
+        self._unread: Raw = b""  # a head, a chunk's size or trailers of which the end has not come
+        self._at_chunk = False  # whether a chunk begins with the next byte
 
-    def complete(self, raw: bytearray) -> bool:
-        """Whether ``raw``, all bytes so far, holds the whole response. Without a length only EOF can end it.
+    def complete(self, data: Raw) -> bool:
+        """Whether the response is whole with ``data``, its next bytes. Without a length only EOF can end it.
 
         Raises:
             HttpError: the bytes are malformed, or too many.
         """
-        if self.head is None:
-            self.head = parse_head(raw)
-            if self.head is None:
+        self._room -= len(data)
+        if self._at_chunk and self._room >= 0:
+            line = _SIZE_LINES.get(len(data), _NO_LINE)
+            if data[: len(line)] == line:
                 return False
-            self._next = self.head.body_at
-        if len(raw) > ANSWER_LIMIT:
-            raise HttpError(f"the response is longer than {ANSWER_LIMIT} bytes")
-        if self.head.chunked:
-            return self._last_chunk_is_in(raw)
-        return self.head.length is not None and len(raw) >= self.head.body_at + self.head.length
+        return self._complete(data)
 
-    def _last_chunk_is_in(self, raw: bytearray) -> bool:
-        while self._next < len(raw):
-            line_end = raw.find(b"\r\n", self._next)
-            if line_end < 0:
+    def _complete(self, data: Raw) -> bool:
+        if self._room < 0:
+            raise HttpError(f"the response is longer than {ANSWER_LIMIT} bytes")
+        if self._unread:
+            data, self._unread = self._unread + data, b""
+        if self.head is None:
+            self.head = parse_head(data)
+            if self.head is None:
+                self._unread = data
                 return False
-            size = parse_chunk_size(raw[self._next : line_end])
+            data = data[self.head.body_at :]
+            self._left = self.head.length or 0
+        if self.head.chunked:
+            return self._last_chunk_is_in(data)
+        self._left -= len(data)
+        return self.head.length is not None and self._left <= 0
+
+    def _last_chunk_is_in(self, data: Raw) -> bool:
+        at = self._left
+        while at < len(data):
+            size_end = data.find(_LINE_END, at)
+            if size_end < 0:
+                break
+            size = parse_chunk_size(data[at:size_end])
             if size == 0:
-                return raw.find(b"\r\n\r\n", line_end) >= 0  # trailers, mostly none, end with an empty line
-            self._next = line_end + 2 + size + 2
+                if data.find(_HEAD_END, size_end) >= 0:  # trailers, mostly none, end with an empty line
+                    return True
+                break
+            at = size_end + len(_LINE_END) + size + len(_LINE_END)
+        self._left, self._unread = max(0, at - len(data)), data[at:]
+        self._at_chunk = at == len(data)
         return False
 
 

@@ -42,7 +42,10 @@ class Runner:
             for conversation in waiting:
                 await self._hold(conversation)
 
-        await asyncio.gather(*(lane() for _ in range(concurrency)))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(lane())
+                await _turn_of_the_loop()
 
     async def run_open(self) -> None:
         """An open loop: each conversation at its own absolute time, however the ones before it fare."""
@@ -50,6 +53,7 @@ class Runner:
             for conversation in sorted(self._conversations, key=_starts_at_ns):
                 await sleep_until(_starts_at_ns(conversation) - round(_CONNECT_AHEAD_S * 1e9))
                 group.create_task(self._hold(conversation))
+                await _turn_of_the_loop()
 
     async def _hold(self, conversation: Conversation) -> None:
         """All turns, each as soon as the one before it has ended."""
@@ -91,13 +95,18 @@ class Runner:
             await connection.carry(exchange)
         finally:
             self._pool.give_back(connection)
-        if stale and not exchange.raw:
+        if stale and not exchange.reads:
             exchange.reopen()
             fresh = await self._pool.open()
             try:
                 await fresh.carry(exchange)
             finally:
                 self._pool.give_back(fresh)
+
+
+async def _turn_of_the_loop() -> None:
+    """Between two sends that are due at once, what has come meanwhile is read: else its stamps wait for all of them."""
+    await asyncio.sleep(0)
 
 
 def _starts_at_ns(conversation: Conversation) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -33,10 +34,8 @@ def chunked(body: bytes, sizes: list[int], extension: bytes = b"", trailer: byte
 def framed(raw: bytes, cuts: list[int]) -> tuple[Framing, list[int], list[bool]]:
     """Feed ``raw`` cut at ``cuts``: the framing, bytes after each read, and what each read was told."""
     ends = [*sorted({cut % len(raw) for cut in cuts} - {0}), len(raw)]
-    framing, buffer, told = Framing(), bytearray(), []
-    for end in ends:
-        buffer += raw[len(buffer) : end]
-        told.append(framing.complete(buffer))
+    framing = Framing()
+    told = [framing.complete(raw[start:end]) for start, end in pairwise([0, *ends])]
     return framing, ends, told
 
 

@@ -51,10 +51,9 @@ def row(*chunks: Any, head: bytes = HEAD, exact: bool = True) -> Row:
     """The row of an answer whose k-th chunk arrives at (k+1) * 100 ns, the head with the first."""
     exchange = Exchange(request=b"", sent_ns=0)
     for number, chunk in enumerate(chunks, 1):
-        exchange.raw += (head if number == 1 else b"") + (chunk if isinstance(chunk, bytes) else event(chunk))
+        exchange.reads.append((head if number == 1 else b"") + (chunk if isinstance(chunk, bytes) else event(chunk)))
         exchange.stamps.append(100 * number)
-        exchange.offsets.append(len(exchange.raw))
-        exchange.framing.complete(exchange.raw)
+        exchange.framing.complete(exchange.reads[-1])
     exchange.end(100 * len(chunks))
     return read_row(REQUEST, exchange, exact_output=exact)
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from array import array
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -30,10 +29,9 @@ def received(raw: bytes, cuts: list[int]) -> Exchange:
     """An exchange whose reads end at ``cuts``; the k-th read is stamped 1000 + k."""
     exchange = Exchange(request=b"", sent_ns=10)
     for number, end in enumerate([*sorted({cut % len(raw) for cut in cuts} - {0}), len(raw)]):
-        exchange.raw += raw[len(exchange.raw) : end]
+        exchange.reads.append(raw[len(exchange.raw) : end])
         exchange.stamps.append(1000 + number)
-        exchange.offsets.append(end)
-        exchange.framing.complete(exchange.raw)
+        exchange.framing.complete(exchange.reads[-1])
     exchange.end(5000)
     return exchange
 
@@ -96,8 +94,8 @@ def test_an_answer_that_is_no_stream_is_shown() -> None:
 
 def test_what_came_before_an_abort_is_kept() -> None:
     exchange = Exchange(request=b"", sent_ns=10)
-    exchange.raw += HEAD + chunked(STREAM[:1000], 5000)[:-5]
-    exchange.stamps, exchange.offsets = array("q", [1000]), array("q", [len(exchange.raw)])
+    exchange.reads.append(HEAD + chunked(STREAM[:1000], 5000)[:-5])
+    exchange.stamps.append(1000)
     assert not exchange.framing.complete(exchange.raw)
     exchange.end(9000, Outcome.TIMED_OUT, "stalled")
     row = read_row(REQUEST, exchange, exact_output=True)

@@ -17,9 +17,8 @@ KEY = "sk-0123456789-very-secret"
 
 
 def ended(raw: bytes) -> Exchange:
-    exchange = Exchange(request=b"", sent_ns=10, raw=bytearray(raw))
+    exchange = Exchange(request=b"", sent_ns=10, reads=[raw])
     exchange.stamps.append(20)
-    exchange.offsets.append(len(raw))
     try:
         exchange.framing.complete(exchange.raw)
         exchange.end(30)
@@ -96,5 +95,5 @@ def test_a_reason_with_half_a_surrogate_pair_can_be_written(tmp_path: Path) -> N
 def test_responses_are_let_go_of_as_they_are_read(tmp_path: Path) -> None:
     exchanges = [ended(b"HTTP/1.1 500 X\r\nContent-Length: 3\r\n\r\nill") for _ in range(2)]
     write_rows(job_of(tmp_path, 2), exchanges, [], 0.0, "")
-    assert not any(exchange.raw for exchange in exchanges)
+    assert not any(exchange.reads for exchange in exchanges)
     assert sorted(file.name for file in (tmp_path / "failed").iterdir()) == ["request-0.http", "request-1.http"]
