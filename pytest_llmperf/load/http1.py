@@ -11,9 +11,8 @@ ANSWER_LIMIT = 64 * 1024 * 1024
 
 _LINE_END = b"\r\n"
 _HEAD_END = 2 * _LINE_END
-_NO_LINE = b"?"
-_SIZE_LINES = {len(line) + size + 2: line for size in range(1, 4096) if (line := b"%x\r\n" % size)}
-"""For the length of a whole chunk the line of its size: nearly every read is one, and is known without being parsed."""
+_size_line = {len(line) + size + 2: line[:4] for size in range(0x10, 0x1000) if (line := b"%x\r\n" % size)}.get
+"""For the length of a whole chunk how it begins: nearly every read is one, and is known without being parsed."""
 _INTERIM = range(100, 200)
 _WITHOUT_BODY = {204, 304}
 
@@ -112,11 +111,10 @@ class Framing:
         Raises:
             HttpError: the bytes are malformed, or too many.
         """
-        self._room -= len(data)
-        if self._at_chunk and self._room >= 0:
-            line = _SIZE_LINES.get(len(data), _NO_LINE)
-            if data[: len(line)] == line:
-                return False
+        length = len(data)
+        self._room = room = self._room - length
+        if self._at_chunk and room >= 0 and data[:4] == _size_line(length):
+            return False
         return self._complete(data)
 
     def _complete(self, data: Raw) -> bool:

@@ -22,9 +22,7 @@ class PaceServer:
         said: at the end, ``streams``, ``max_in_flight``, and how many ticks it was late for or a client too slow.
     """
 
-    def __init__(
-        self, binary: Path, folder: Path, *, cores: Sequence[int], tick_ms: float, first_ms: float
-    ) -> None:
+    def __init__(self, binary: Path, folder: Path, *, cores: Sequence[int], tick_ms: float, first_ms: float) -> None:
         self.on_busy: Callable[[], None] = _nothing
         self.on_idle: Callable[[], None] = _nothing
         self.said: dict[str, Any] = {}
