@@ -99,7 +99,8 @@ class Arena:
     def _drive(self, command: Sequence[str], server: PaceServer, folder: Path) -> Meter:
         cores = ",".join(map(str, self.client_cores))
         output = folder / "output"
-        environment = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        path = os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": path}
         with output.open("wb") as out:
             process = subprocess.Popen(
                 ["taskset", "-c", cores, *command], stdout=out, stderr=out, cwd=folder, env=environment

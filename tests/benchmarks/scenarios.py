@@ -99,7 +99,7 @@ def scaling(contest: Contest, *, workers: int = 8, tokens: int = 100) -> Iterato
     yield Bar(f"{workers} workers carry at least {limit:g} times what one carries", found, ratio >= limit)
 
 
-def agreement(contest: Contest, *, streams: int = 4, tokens: int = 64) -> Iterator[Outcome]:
+def agreement(contest: Contest, *, streams: int = 4, tokens: int = 32) -> Iterator[Outcome]:
     """Ours and vLLM's function by turns, on the same schedule at low load.
 
     No two clients see the very same bytes. So each one's mean is first divided by what the server itself logged of the
@@ -107,7 +107,7 @@ def agreement(contest: Contest, *, streams: int = 4, tokens: int = 64) -> Iterat
     """
     if contest.vllm is None:
         return
-    ask = Ask(streams=streams, tokens=tokens, requests=4 * streams)
+    ask = Ask(streams=streams, tokens=tokens, requests=10 * streams)
     results: dict[str, list[Result]] = {contest.ours.name: [], contest.vllm.name: []}
     for client in (contest.ours, contest.vllm) * _ROUNDS:
         results[client.name].append(contest.arena.run(client, ask))
