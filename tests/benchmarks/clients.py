@@ -69,7 +69,7 @@ def _contest(options: argparse.Namespace) -> Contest:
 def _cells(result: Result, arena: Arena) -> tuple[str, ...]:
     itl, true = result.seen.timings.itl, result.server.itl
     says = "; ".join(f"INVALID {reason}" for reason in result.seen.invalid)
-    if server_was_slow(result, arena.server_cores):
+    if server_was_slow(result, arena):
         says = f"(the server was late for {result.late_ticks} ticks) {says}"
     return (
         result.client,

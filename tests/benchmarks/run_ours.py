@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -46,7 +47,7 @@ def _seen(capture: Capture) -> dict[str, Any]:
     records = capture.records
     values = metrics.compute(records, capture.window_ns, None)
     latencies = {
-        name: {part: values[f"{part}_{name}_ms"] for part in ("mean", "median", "p99")}
+        name: {part: values.get(f"{part}_{name}_ms", math.nan) for part in ("mean", "median", "p99")}
         for name in ("ttft", "tpot", "itl", "e2el")
     }
     findings = client_findings(capture.client, values, _GATES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import mean
 
@@ -83,7 +83,8 @@ def spread(contest: Contest, *, tokens: int = 150) -> Iterator[Outcome]:
 
 
 def scaling(contest: Contest, *, workers: int = 8, tokens: int = 100) -> Iterator[Outcome]:
-    """How many chunks a second one worker carries and how many ``workers`` do: up to the first untrue run of each."""
+    """How many chunks a second one worker carries and how many ``workers`` do: up to the first run of each that is not
+    true, or that the server itself cannot keep up with."""
     carried = {}
     for count in (1, workers):
         carried[count] = 0.0
@@ -91,7 +92,7 @@ def scaling(contest: Contest, *, workers: int = 8, tokens: int = 100) -> Iterato
         for streams in range(500, 2501, 250):
             result = arena.run(contest.ours, Ask(streams=streams * count, tokens=tokens, workers=count))
             yield result
-            if not (_true(result) and result.delivered == result.ask.streams):
+            if not (_true(result) and result.delivered == result.ask.streams) or server_was_slow(result, arena):
                 break
             carried[count] = result.chunks_per_s
     ratio, limit = carried[workers] / max(carried[1], 1), 0.75 * workers
@@ -142,5 +143,5 @@ def _delivered(result: Result) -> Bar:
     return Bar(f"{asked} streams requested are {asked} delivered", str(result.delivered), result.delivered == asked)
 
 
-def server_was_slow(result: Result, threads: Sequence[int]) -> bool:
-    return result.late_ticks > _LATE_TICKS * len(threads)
+def server_was_slow(result: Result, arena: Arena) -> bool:
+    return result.late_ticks > _LATE_TICKS * len(arena.server_cores)
