@@ -103,6 +103,31 @@ def test_a_cut_off_chunked_body_is_never_complete_and_keeps_what_came(body: byte
     assert body.startswith(extract_body(raw, framing.head).data)
 
 
+@pytest.mark.parametrize("size", [1, 15, 16, 255, 256, 4095, 4096, 70_000])
+def test_a_chunk_a_read(size: int) -> None:
+    chunk = b"%x\r\n" % size + b"x" * size + b"\r\n"
+    framing = Framing()
+    assert [framing.complete(read) for read in (CHUNKED, chunk, chunk, b"0\r\n\r\n")] == [False, False, False, True]
+
+
+def test_what_looks_like_a_chunk_within_a_chunk_is_none() -> None:
+    inner = b"10\r\n" + b"x" * 16 + b"\r\n"
+    reads = [CHUNKED, b"%x\r\n" % (2 * len(inner) + 3), inner, inner, b"abc\r\n", inner, b"0\r\n\r\n"]
+    framing = Framing()
+    assert [framing.complete(read) for read in reads] == [False] * (len(reads) - 1) + [True]
+    assert framing.head is not None
+    assert extract_body(b"".join(reads), framing.head).data == 2 * inner + b"abc" + b"x" * 16
+
+
+def test_a_read_as_long_as_a_chunk_that_is_none_is_looked_at() -> None:
+    framing = Framing()
+    framing.complete(CHUNKED)
+    with pytest.raises(HttpError, match="chunk size b'zz'"):
+        framing.complete(b"zz\r\n" + b"x" * 16 + b"\r\n")
+    whole = b"1\r\na\r\n0\r\n\r\n"
+    assert framed(CHUNKED + whole + b"x" * (22 - len(whole)), [len(CHUNKED)])[2] == [False, True]
+
+
 def test_a_length_ends_the_body_and_no_length_never_does() -> None:
     with_length = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
     assert framed(with_length, [5, 30, len(with_length) - 1])[2] == [False, False, False, True]
