@@ -10,14 +10,15 @@ import time
 from array import array
 
 PERIOD_NS = 9_700_000
-"""No divisor of a round number of milliseconds: in step with an engine it would meet all of its bursts, or none."""
+"""Not 10 ms: beside an engine that sends every 10 or 20 ms the probe would always wake up at the same point of its
+step, just before the burst that keeps the loop busy or just after it, and see no lag at all."""
 
 _ABSOLUTE = 1
 _NANOSECONDS = 1_000_000_000
 
 
 class LagProbe:
-    """A kernel timer, due every 9.7 ms, that the loop polls beside its sockets.
+    """A kernel timer, due every ``PERIOD_NS``, that the loop polls beside its sockets.
 
     The loop's own timers are rounded to milliseconds, which would drown what is measured. A stall of the loop counts
     once for each time that was due in it.
