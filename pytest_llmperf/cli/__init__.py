@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from pytest_llmperf import __version__
-from pytest_llmperf.cli import baseline, report
+from pytest_llmperf.cli import baseline, doctor, report
 from pytest_llmperf.cli.status import USAGE
 
 
@@ -37,5 +37,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pytest-llmperf {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     baseline.add(commands)
+    doctor.add(commands)
     report.add(commands)
     return parser

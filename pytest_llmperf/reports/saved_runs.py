@@ -104,7 +104,7 @@ def _latencies(values: Mapping[str, float]) -> Iterator[str]:
         for name in names
     ]
     if rows:
-        yield from aligned([("", *STATISTICS, ""), *rows], right=True)
+        yield from aligned([("", *STATISTICS, ""), *rows], right=range(1, 1 + len(STATISTICS)))
 
 
 def _others(values: Mapping[str, float]) -> Iterator[str]:
