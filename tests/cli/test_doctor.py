@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -22,3 +27,34 @@ def test_the_client_is_tested_and_the_exit_status_says_whether_the_machine_is_fi
     [first, *_] = document["client"][0]["steps"]
     assert first["sent"]["chunks"] == 16 * 75
     assert not list(tmp_path.glob("llmperf-*"))
+
+
+def descendants(pid: int) -> set[int]:
+    children = {
+        int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()
+    }
+    return children.union(*(descendants(child) for child in children))
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nothing_goes_on_after_an_interruption(how: signal.Signals, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest_llmperf.cli", "doctor"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(b"self-test: 16 streams")
+        deadline = time.monotonic() + 30
+        while len(started := descendants(process.pid)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(started) >= 2  # a server and a worker
+        process.send_signal(how)
+        status = process.wait(timeout=30)
+    assert status == (-9 if how is signal.SIGKILL else 130)
+    while any(Path(f"/proc/{pid}").exists() for pid in started) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
+    if how is not signal.SIGKILL:
+        assert not list(tmp_path.glob("llmperf-*"))
