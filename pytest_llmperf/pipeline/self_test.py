@@ -36,6 +36,10 @@ STREAMS = (16, MODEST, 256, 512, 768, 1024, 1536, 2048, 3072)
 SHARES = (1.0, 0.75, 0.5)
 """Of the sum of what each would carry alone: what all workers together are asked to carry, until they can."""
 
+MOST_WORKERS = 8
+MOST_STREAMS = 8192
+"""More than any node sends: 400,000 tokens a second. Each stream takes a port of this machine, of some 28,000."""
+
 TRIES = 2
 """Of one load on one worker: a hiccup of the machine is not its ceiling."""
 
@@ -68,12 +72,12 @@ def self_test(
         run: one step with so many workers, streams and servers.
     """
     watch = _Watch(show, clock, run or carry)
-    workers = max(1, cores // 2)
+    workers = max(1, min(cores // 2, MOST_WORKERS))
     steps = tuple(watch.upwards(keep_s=len(SHARES) * STEP_S if workers > 1 else 0))
     alone = Ceiling(workers=1, steps=steps, bounded=bool(steps) and not steps[-1].limit)
     if workers == 1 or alone.best is None:
         return [alone]
-    together = tuple(watch.downwards(workers, alone.best.streams * workers))
+    together = tuple(watch.downwards(workers, min(alone.best.streams * workers, MOST_STREAMS)))
     return [alone, Ceiling(workers=workers, steps=together, bounded=bool(together) and not together[0].limit)]
 
 

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,10 +31,15 @@ def test_the_client_is_tested_and_the_exit_status_says_whether_the_machine_is_fi
     assert not list(tmp_path.glob("llmperf-*"))
 
 
+def parents() -> Iterator[tuple[int, int]]:
+    """Every process with the one that started it."""
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            yield int(file.parent.name), int(file.read_text().rpartition(")")[2].split()[1])
+
+
 def descendants(pid: int) -> set[int]:
-    children = {
-        int(child) for file in Path(f"/proc/{pid}/task").glob("*/children") for child in file.read_text().split()
-    }
+    children = {child for child, parent in parents() if parent == pid}
     return children.union(*(descendants(child) for child in children))
 
 

@@ -91,6 +91,13 @@ def test_all_workers_are_asked_for_the_sum_and_then_for_less() -> None:
     assert together.best.streams == 1536
 
 
+def test_a_large_machine_is_not_asked_for_more_streams_than_it_has_ports() -> None:
+    machine = Machine(most=2048, takes_s=0.1)
+    _, together = machine.test(cores=128)
+    assert machine.tried[-1] == (8, 8192, 8)
+    assert together.bounded
+
+
 @pytest.mark.parametrize("takes_s", [0.1, 1.0, 2.9, 4.0, 30.0])
 @pytest.mark.parametrize("cores", [2, 16])
 def test_the_time_is_bounded_and_a_step_that_might_not_end_in_it_is_left_out(takes_s: float, cores: int) -> None:
@@ -136,10 +143,12 @@ def test_several_servers_are_as_good_as_the_worst() -> None:
     assert (both.chunks, both.late_p99_ms, both.cpu_share, both.kept) == (200, 30, 1.0, False)
 
 
-def test_a_step_is_driven_and_judged_as_a_run_is(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_step_is_driven_and_judged_as_a_run_is(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(self_test, "TOKENS", 10)
-    carried = self_test.carry(1, 4, 1)
+    carried = self_test.carry(workers, 4, workers)
     assert carried.sent.chunks == 40
+    assert carried.client.workers == workers
     assert carried.limit != "requests", carried.why
     assert carried.itl_ms is not None
     assert carried.client.max_in_flight == 4
