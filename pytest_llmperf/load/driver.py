@@ -77,13 +77,8 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
         records, reports = _gather(jobs, folder)
     last_ns = max(start_ns, int(records.done_ns.max(initial=NEVER)))
     client = client_facts(reports, records, plan.load)
-    return Capture(
-        records=records,
-        client=client,
-        window_ns=(start_ns, last_ns),
-        end=end,
-        raw_kept=sum(report.raw_kept for report in reports),
-    )
+    kept = sum(report.raw_kept for report in reports)
+    return Capture(records=records, client=client, window_ns=(start_ns, last_ns), end=end, raw_kept=kept)
 
 
 def _run(jobs: list[Job], folder: Path, watch: _Watch) -> tuple[int, End]:

@@ -13,11 +13,13 @@ from pathlib import Path
 from pytest_llmperf import load, metrics, workload
 from pytest_llmperf.checks import validity
 from pytest_llmperf.clock import CLOCK, Clock
+from pytest_llmperf.load.capture import Capture
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.ceiling import Ceiling, Limit, Pace, Step
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.suite import Load, Workload
 from pytest_llmperf.pipeline.loopback import Loopback
 
@@ -142,18 +144,21 @@ def carry(workers: int, streams: int, servers: int) -> Step:
             alive=loopback.alive,
             workers=workers,
         )
-        sent = loopback.stop()
-    values = metrics.compute(capture.records, capture.window_ns, None)
+        return step_of(workers, capture, loopback.stop())
+
+
+def step_of(workers: int, capture: Capture, sent: Pace) -> Step:
+    """What a load shows that was driven: the figures of a run, and a run's verdict on its client."""
+    records, client = capture.records, capture.client
+    values = metrics.compute(records, capture.window_ns, None)
     window_s = (capture.window_ns[1] - capture.window_ns[0]) / 1e9
-    arrived, client = len(capture.records.chunk_ns), capture.client
-    ok = int(capture.records.ok.sum())
-    reason = next((reason for reason in capture.records.reason if reason), "")
+    arrived = len(records.chunk_ns)
     invalid = _invalid(validity.client_findings(client, values, GATES))
-    limit, why = judge(sent, invalid, f"{streams - ok} of {streams} requests failed: {reason}" if ok < streams else "")
+    limit, why = judge(sent, invalid, _failed(records))
     return Step(
         workers=workers,
-        streams=streams,
-        chunks_per_s=arrived / window_s,
+        streams=len(records),
+        chunks_per_s=arrived / window_s if window_s > 0 else 0.0,
         cpu_us_per_chunk=client.cpu_share * workers * window_s * 1e6 / max(1, arrived),
         client=client,
         sent=sent,
@@ -178,6 +183,14 @@ def judge(sent: Pace, invalid: Mapping[str, str], failed: str) -> tuple[Limit, s
         return "server", f"server-bound: {ticks}, at {sent.cpu_share:.0%} of a core"
     wrong = [why for name, why in invalid.items() if name in MEANS]
     return ("client", wrong[0]) if wrong else ("", "")
+
+
+def _failed(records: Records) -> str:
+    """How many requests failed and why the first of them did, "" when all were answered."""
+    if records.ok.all():
+        return ""
+    reason = next((reason for reason, failed in zip(records.reason, records.failed, strict=True) if failed), "")
+    return f"{int(records.failed.sum())} of {len(records)} requests failed: {reason}"
 
 
 def _invalid(findings: Sequence[Finding]) -> dict[str, str]:

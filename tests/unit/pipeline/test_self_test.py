@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pytest
 
 from pytest_llmperf.clock import FakeClock
+from pytest_llmperf.load.capture import Capture
 from pytest_llmperf.model.ceiling import Ceiling, Limit, Pace, Step
 from pytest_llmperf.model.run import ClientFacts
 from pytest_llmperf.pipeline import self_test
 from pytest_llmperf.pipeline.self_test import BOUND_S, STREAMS, judge
+from tests.unit.pipeline import saved_example
 
 CLIENT = ClientFacts(
     workers=1, lag_mean_ms=0.1, lag_p50_ms=0.1, lag_p99_ms=0.5, lag_max_ms=1, cpu_share=0.5, schedule_lag_p99_ms=None,
@@ -152,6 +155,22 @@ def test_a_step_is_driven_and_judged_as_a_run_is(workers: int, monkeypatch: pyte
     assert carried.limit != "requests", carried.why
     assert carried.itl_ms is not None
     assert carried.client.max_in_flight == 4
+
+
+def test_a_step_with_failed_requests_says_why_the_first_of_them_failed() -> None:
+    client = replace(CLIENT, cpu_share=1.0)
+    capture = Capture(records=saved_example.columns(), client=client, window_ns=(0, 2 * 10**9), end="failed")
+    failed = self_test.step_of(1, capture, KEPT)
+    assert (failed.limit, failed.why) == ("requests", "2 of 4 requests failed: HTTP 500: out of memory")
+    assert (failed.streams, failed.chunks_per_s, failed.cpu_us_per_chunk) == (4, 3.0, 2e6 / 6)
+
+
+def test_a_client_without_cpu_left_is_invalid_by_its_cpu() -> None:
+    records = replace(saved_example.columns(), outcome=np.zeros(4, dtype=np.int64))
+    capture = Capture(records=records, client=replace(CLIENT, cpu_share=0.97), window_ns=(0, 10**9), end="complete")
+    step = self_test.step_of(1, capture, KEPT)
+    assert (step.limit, step.tails) == ("client", False)
+    assert step.why.startswith("client_cpu: busiest of 1 worker(s): 97% of a core")
 
 
 def test_every_gate_is_of_a_metric_that_lag_can_move() -> None:
