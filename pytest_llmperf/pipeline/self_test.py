@@ -42,6 +42,9 @@ MOST_WORKERS = 8
 MOST_STREAMS = 8192
 """More than any node sends: 400,000 tokens a second. Each stream takes a port of this machine, of some 28,000."""
 
+SATURATED = 0.8
+"""A server that uses less of a core and still is late was kept from running."""
+
 TRIES = 2
 """Of one load on one worker: a hiccup of the machine is not its ceiling."""
 
@@ -180,7 +183,8 @@ def judge(sent: Pace, invalid: Mapping[str, str], failed: str) -> tuple[Limit, s
         return "requests", failed
     if not sent.kept:
         ticks = f"{sent.missed} of {sent.ticks + sent.missed} ticks could not be kept"
-        return "server", f"server-bound: {ticks}, at {sent.cpu_share:.0%} of a core"
+        cause = "" if sent.cpu_share >= SATURATED else ": something else had the CPU"
+        return "server", f"server-bound: {ticks}, at {sent.cpu_share:.0%} of a core{cause}"
     wrong = [why for name, why in invalid.items() if name in MEANS]
     return ("client", wrong[0]) if wrong else ("", "")
 

@@ -141,6 +141,12 @@ def test_what_was_the_limit(sent: Pace, invalid: dict[str, str], failed: str, li
     assert found[1].startswith(why)
 
 
+def test_a_server_that_was_late_with_time_to_spare_was_kept_from_running() -> None:
+    late = replace(KEPT, missed=10, cpu_share=0.3)
+    assert judge(late, {}, "")[1].endswith("at 30% of a core: something else had the CPU")
+    assert judge(replace(late, cpu_share=0.95), {}, "")[1].endswith("at 95% of a core")
+
+
 def test_several_servers_are_as_good_as_the_worst() -> None:
     both = Pace.of([KEPT, replace(KEPT, missed=20, late_p99_ms=30, cpu_share=1.0)])
     assert (both.chunks, both.late_p99_ms, both.cpu_share, both.kept) == (200, 30, 1.0, False)
