@@ -87,9 +87,10 @@ def _checked(check: Check, examination: Examination) -> list[Finding]:
     try:
         return list(check(examination))
     except (LlmperfError, OSError) as error:
-        return [
-            Finding(check=check.__name__, status=Status.FAIL, policy="require", value=f"could not be checked: {error}")
-        ]
+        what, *more = str(error).splitlines() or [type(error).__name__]
+        value = f"could not be checked: {what}" + (f" ({more[-1]})" if more else "")
+        evidence = "\n".join(more)
+        return [Finding(check=check.__name__, status=Status.FAIL, policy="require", value=value, evidence=evidence)]
 
 
 def _carried(ceiling: Ceiling) -> str:

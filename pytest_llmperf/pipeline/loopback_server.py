@@ -104,6 +104,9 @@ class Server:
                 connection, _ = self._listening.accept()
             except BlockingIOError:
                 return
+            except OSError:  # no more files may be open: whoever waits will wait in vain, and say so
+                self._poll.unregister(self._listening.fileno())
+                return
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             stream = self._streams[connection.fileno()] = Stream(connection)

@@ -26,7 +26,7 @@ def good(_: Examination) -> Iterable[Finding]:
 
 
 def broken(_: Examination) -> Iterable[Finding]:
-    raise ClientError("a worker crashed")
+    raise ClientError("a worker crashed\nTraceback\nOSError: no more files")
 
 
 def test_a_check_that_breaks_is_a_failed_row_and_hides_no_other() -> None:
@@ -34,7 +34,7 @@ def test_a_check_that_breaks_is_a_failed_row_and_hides_no_other() -> None:
     assert [(finding.check, finding.status) for finding in found.findings] == [
         ("broken", Status.FAIL), ("good", Status.PASS),
     ]  # fmt: skip
-    assert "a worker crashed" in found.findings[0].value
+    assert found.findings[0].value == "could not be checked: a worker crashed (OSError: no more files)"
     assert not found.fit
 
 
