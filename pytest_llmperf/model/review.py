@@ -25,14 +25,21 @@ class Rereading:
     """The raw responses of a run, parsed again.
 
     Attributes:
-        responses: how many were kept.
+        responses: how many could be read.
         differing: by column, in how many of them it comes out otherwise than it is stored.
         first: the first of these in words, "" for none.
+        fault: why there are not more responses, where a file of them is damaged; "" otherwise.
     """
 
     responses: int
     differing: Mapping[str, int]
     first: str
+    fault: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all of them could be read, and mean what is stored."""
+        return not self.differing and not self.fault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +85,7 @@ class Review:
     @property
     def agrees(self) -> bool:
         """Whether everything comes out as it is stored."""
-        return not self.differences and (self.rereading is None or not self.rereading.differing)
+        return not self.differences and (self.rereading is None or self.rereading.agrees)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

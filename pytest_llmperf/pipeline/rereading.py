@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pytest_llmperf import load
-from pytest_llmperf.errors import SavedRunError
 from pytest_llmperf.load.raw_file import FOLDER
 from pytest_llmperf.load.records_file import records_of
 from pytest_llmperf.load.row import Row
@@ -25,13 +24,12 @@ _OF_CHUNKS = ("chunk_ns", "chunk_tokens")
 def reread(folder: Path, records: Records) -> Rereading | None:
     """Compare the raw responses below a run's folder with its columns; None where none were kept.
 
-    Raises:
-        SavedRunError: a file of them is damaged, or does not belong to these columns.
+    A file of them that is damaged, or does not belong to these columns, is told of: it costs nothing of the run itself.
     """
     if not (folder / FOLDER).is_dir():
         return None
     differing: Counter[str] = Counter()
-    responses, first = 0, ""
+    responses, first, fault = 0, "", ""
     try:
         for response in load.reread(folder / FOLDER):
             responses += 1
@@ -41,8 +39,8 @@ def reread(folder: Path, records: Records) -> Rereading | None:
                     first or f"{name} of request {response.row.index}: stored {_cut(stored)}, read today {_cut(now)}"
                 )
     except (OSError, ValueError) as error:
-        raise SavedRunError(str(error)) from None
-    return Rereading(responses=responses, differing=dict(differing), first=first)
+        fault = str(error)
+    return Rereading(responses=responses, differing=dict(differing), first=first, fault=fault)
 
 
 def _differences(row: Row, records: Records, *, masked: bool) -> Iterator[tuple[str, Any, Any]]:

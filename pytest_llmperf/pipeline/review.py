@@ -27,11 +27,7 @@ def recompute(saved: SavedRun) -> dict[str, float]:
 
 
 def review(saved: SavedRun) -> Review:
-    """What a saved run says today, and what of it is stored otherwise; raw responses that were kept are parsed again.
-
-    Raises:
-        SavedRunError: a file of raw responses is damaged.
-    """
+    """What a saved run says today, and what of it is stored otherwise; raw responses are parsed again, too."""
     run, values, totals = saved.run, recompute(saved), archive.totals(saved.run)
     return Review(
         id=run.id,

@@ -134,6 +134,8 @@ def _reread(review: Review) -> Iterator[str]:
     counts = ", ".join(f"{name} ({count})" for name, count in read.differing.items())
     outcome = f"differ from the columns: {counts}; {read.first}" if counts else "as in the columns"
     yield f"raw responses, parsed again: {read.responses} of {review.requests}, {outcome}"
+    if read.fault:
+        yield f"raw responses: {read.fault}"
 
 
 def _spread(runs: Sequence[Review]) -> Iterator[str]:
@@ -157,7 +159,7 @@ def _troubles(review: Review) -> Iterator[str]:
     if differing := [difference.name for difference in review.differences]:
         named = ", ".join(differing[:MOST_NAMED])
         yield f"differs from what is stored: {named}{', ...' * (len(differing) > MOST_NAMED)}"
-    if review.rereading is not None and review.rereading.differing:
+    if review.rereading is not None and not review.rereading.agrees:
         yield from _reread(review)
 
 

@@ -55,7 +55,9 @@ def plain(row: Row) -> dict[str, Any]:
 
 
 def test_what_is_kept_means_the_same_when_it_is_read_again(tmp_path: Path) -> None:
-    report = kept(tmp_path, [make() for make in RESPONSES.values()])
+    exchanges = [make() for make in RESPONSES.values()]
+    exchanges[0].at_ns = 7
+    report = kept(tmp_path, exchanges)
     again = list(reread(tmp_path / "raw"))
     assert report.raw_kept == len(again) == len(RESPONSES)
     for name, row, read in zip(RESPONSES, report.rows, again, strict=True):

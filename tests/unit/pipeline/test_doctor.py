@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pytest_llmperf.errors import BusyError, ClientError
-from pytest_llmperf.model.ceiling import Ceiling
+from pytest_llmperf.model.ceiling import MISSED_SHARE, Ceiling
 from pytest_llmperf.model.finding import Finding, Status
-from pytest_llmperf.pipeline import doctor
+from pytest_llmperf.pipeline import doctor, self_test
 from pytest_llmperf.pipeline.doctor import Examination, client_finding, examine
 from pytest_llmperf.telemetry import host as hosts
 from tests.unit.pipeline.test_self_test import step
@@ -72,6 +72,15 @@ def test_what_a_ceiling_means(ceiling: Ceiling, status: Status, says: str) -> No
     finding = client_finding(ceiling)
     assert (finding.status, finding.policy) == (status, "require")
     assert says in finding.value
+
+
+def test_the_documentation_names_the_loads() -> None:
+    text = " ".join((Path(__file__).parents[3] / "docs" / "doctor.md").read_text(encoding="utf-8").split())
+    assert f"carries {self_test.MODEST} streams at {self_test.TOKENS_PER_S} tok/s" in text
+    assert f"each tick of {1000 // self_test.TOKENS_PER_S} ms" in text
+    assert f"an answer has {self_test.TOKENS} tokens" in text
+    assert f"at most {self_test.MOST_WORKERS}" in text
+    assert f"more than {MISSED_SHARE:.0%}".replace("%", " %") in text
 
 
 def test_the_load_that_was_too_much_is_the_evidence() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_llmperf.errors import SavedRunError
 from pytest_llmperf.load.capture import Capture
 from pytest_llmperf.model.review import Rereading
 from pytest_llmperf.pipeline.rereading import reread
@@ -48,7 +48,7 @@ def test_what_another_parser_made_of_them_is_told(capture: Capture, tmp_path: Pa
     assert told.first == "output_tokens of request 0: stored 7, read today 8"
 
 
-def test_raw_responses_of_another_run_are_an_error(capture: Capture, tmp_path: Path) -> None:
+def test_raw_responses_of_another_run_are_told_of(capture: Capture, tmp_path: Path) -> None:
     fewer = capture.records
     columns: dict[str, Any] = {name: getattr(fewer, name)[:1] for name in (
         "scheduled_ns", "sent_ns", "first_token_ns", "last_token_ns", "done_ns", "input_tokens",
@@ -57,5 +57,17 @@ def test_raw_responses_of_another_run_are_an_error(capture: Capture, tmp_path: P
     )}  # fmt: skip
     end = int(fewer.chunk_start[1])
     chunks: dict[str, Any] = {"chunk_ns": fewer.chunk_ns[:end], "chunk_tokens": fewer.chunk_tokens[:end]}
-    with pytest.raises(SavedRunError, match="the columns have 1"):
-        reread(tmp_path, replace(fewer, **columns, **chunks, chunk_start=fewer.chunk_start[:2]))
+    told = reread(tmp_path, replace(fewer, **columns, **chunks, chunk_start=fewer.chunk_start[:2]))
+    assert told is not None
+    assert "the columns have 1" in told.fault
+    assert not told.agrees
+
+
+def test_a_file_that_was_cut_costs_only_what_was_cut(capture: Capture, tmp_path: Path) -> None:
+    [file] = (tmp_path / "raw").iterdir()
+    os.truncate(file, file.stat().st_size - 10)
+    told = reread(tmp_path, capture.records)
+    assert told is not None
+    assert told.responses == capture.raw_kept - 1
+    assert (told.differing, told.agrees) == ({}, False)
+    assert f"{file}: damaged" in told.fault

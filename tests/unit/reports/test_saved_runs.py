@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_llmperf.model.review import Difference, Review
+from pytest_llmperf.model.review import Difference, Rereading, Review
 from pytest_llmperf.pipeline.review import review
 from pytest_llmperf.pipeline.saved import read_run
 from pytest_llmperf.reports import saved_runs
@@ -54,6 +54,21 @@ def test_runs_of_a_case_are_summed_up(told: Review, golden: Callable[[str, str],
         replace(told, id="third", role="warmup", values={}, outcomes={"ok": 4}, findings=()),
     ]  # fmt: skip
     golden("report_cases.txt", "\n".join(saved_runs.render_cases(runs)) + "\n")
+
+
+def test_what_was_read_again_is_told(told: Review) -> None:
+    fine = Rereading(responses=4, differing={}, first="")
+    assert "  raw responses, parsed again: 4 of 4, as in the columns" in saved_runs.render_run(
+        replace(told, rereading=fine)
+    )
+    wrong = replace(told, rereading=replace(fine, differing={"status": 2}, first="status of request 0: stored 1"))
+    assert not wrong.agrees
+    assert saved_runs.render_cases([wrong])[-1] == (
+        f"{told.id}: raw responses, parsed again: 4 of 4, differ from the columns: status (2);"
+        " status of request 0: stored 1"
+    )
+    cut = replace(told, rereading=replace(fine, responses=1, fault="x.raw: damaged"))
+    assert saved_runs.render_cases([cut])[-1] == f"{told.id}: raw responses: x.raw: damaged"
 
 
 def test_json_has_everything(told: Review) -> None:
