@@ -28,7 +28,9 @@ def arrivals_ns(count: int, rate: float, burstiness: float, rng: Random) -> list
     Raises:
         UsageError: the last request would come more than ``LONGEST_S`` after the start.
     """
-    return _stretched([_gap(burstiness, rng) for _ in range(count)], count / rate)
+    length_s = count / rate
+    _check_length(f"request_rate: {rate:g}", count, length_s)
+    return _stretched([_gap(burstiness, rng) for _ in range(count)], length_s)
 
 
 def ramp_ns(count: int, ramp: Ramp, burstiness: float, rng: Random) -> list[int]:
@@ -40,7 +42,9 @@ def ramp_ns(count: int, ramp: Ramp, burstiness: float, rng: Random) -> list[int]
         UsageError: the last request would come more than ``LONGEST_S`` after the start.
     """
     means = [1 / rate for rate in _rates(count, ramp)]
-    return _stretched([mean * _gap(burstiness, rng) for mean in means], sum(means))
+    length_s = sum(means)
+    _check_length(f"ramp: {ramp.start:g} to {ramp.end:g} requests a second", count, length_s)
+    return _stretched([mean * _gap(burstiness, rng) for mean in means], length_s)
 
 
 def replayed_ns(times_s: Sequence[float], speed: float) -> list[int]:
@@ -49,7 +53,7 @@ def replayed_ns(times_s: Sequence[float], speed: float) -> list[int]:
     Raises:
         UsageError: the last request would come more than ``LONGEST_S`` after the start.
     """
-    _check_length(len(times_s), times_s[-1] / speed)
+    _check_length(f"trace at speed {speed:g}", len(times_s), times_s[-1] / speed)
     return [round(time / speed * 1e9) for time in times_s]
 
 
@@ -61,15 +65,14 @@ def _rates(count: int, ramp: Ramp) -> list[float]:
 
 
 def _stretched(gaps: Sequence[float], length_s: float) -> list[int]:
-    _check_length(len(gaps), length_s)
     ends = list(accumulate(gaps))
     stretch = length_s / ends[-1]
     return [round(end * stretch * 1e9) for end in ends]
 
 
-def _check_length(count: int, length_s: float) -> None:
+def _check_length(asked: str, count: int, length_s: float) -> None:
     if length_s > LONGEST_S:
-        raise UsageError(f"load: {count} requests take {length_s:g} s; more than {LONGEST_S / 3600:g} h is no run")
+        raise UsageError(f"{asked}: {count} requests take {length_s:g} s; more than {LONGEST_S / 3600:g} h is no run")
 
 
 def _gap(shape: float, rng: Random) -> float:

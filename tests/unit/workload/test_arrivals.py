@@ -108,7 +108,7 @@ def test_a_trace_is_replayed_at_its_times_and_lengths() -> None:
 )
 def test_a_schedule_of_more_than_a_day_is_a_mistake(load: Load) -> None:
     material = Material(arrivals=[Arrival(at_s=0.0), Arrival(at_s=1.0), Arrival(at_s=3.0)])
-    with pytest.raises(UsageError, match="load: 3 requests take 300000 s; more than 24 h is no run"):
+    with pytest.raises(UsageError, match=r": 3 requests take 300000 s; more than 24 h is no run"):
         plan(WORDS, load, seed=1, model_id="m", material=material)
 
 
