@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from pytest_llmperf.load.http1 import Framing
 from pytest_llmperf.model.outcome import NEVER, Outcome
+
+
+def reads_of(raw: bytes, offsets: Sequence[int]) -> list[bytes]:
+    """The reads that brought ``raw``, each up to its offset: what ``Exchange.reads`` was."""
+    return [raw[start:end] for start, end in pairwise([0, *offsets])]
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ line of JSON, the bytes of its response (so many as the line says), and a line e
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import IO, Any
 
 import orjson
 
-from pytest_llmperf.load.exchange import Exchange
+from pytest_llmperf.load.exchange import Exchange, reads_of
 from pytest_llmperf.load.http1 import HttpError
 from pytest_llmperf.load.job import JobRequest
 from pytest_llmperf.load.row import Row, read_row
@@ -59,6 +58,7 @@ class RawFile:
         """Add one response, while there is room; ``masked`` says that an API key was cut out of it before."""
         if self._stream is None:
             return
+        raw = exchange.raw
         about = {
             "index": request.index,
             "planned_input_tokens": request.planned_input_tokens,
@@ -69,11 +69,11 @@ class RawFile:
             "outcome": exchange.outcome,
             "reason": exchange.reason.encode("utf-8", "replace").decode(),
             "masked": masked,
-            "bytes": len(exchange.raw),
-            "stamps": exchange.stamps.tolist(),
-            "offsets": exchange.offsets.tolist(),
+            "bytes": len(raw),
+            "stamps": exchange.stamps,
+            "offsets": exchange.offsets,
         }
-        entry = orjson.dumps(about) + b"\n" + exchange.raw + b"\n"
+        entry = orjson.dumps(about) + b"\n" + raw + b"\n"
         try:
             self._left -= len(entry)
             if self._left < 0:
@@ -161,12 +161,12 @@ def _exchange(entry: dict[str, Any], raw: bytes) -> Exchange:
         at_ns=entry["at_ns"],
         sent_ns=entry["sent_ns"],
         done_ns=entry["done_ns"],
-        raw=bytearray(raw),
-        stamps=array("q", entry["stamps"]),
-        offsets=array("q", entry["offsets"]),
+        reads=reads_of(raw, entry["offsets"]),
+        stamps=entry["stamps"],
         outcome=Outcome(entry["outcome"]),
         reason=entry["reason"],
     )
     with suppress(HttpError):  # it was the end of the exchange then, and is the reason of its outcome
-        exchange.framing.complete(exchange.raw)
+        for read in exchange.reads:
+            exchange.framing.complete(read)
     return exchange

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from pytest_llmperf.load.exchange import Exchange
+from pytest_llmperf.load.exchange import Exchange, reads_of
 from pytest_llmperf.load.http1 import Framing, HttpError
 from pytest_llmperf.load.job import Job, JobRequest
 from pytest_llmperf.load.masking import masked
@@ -91,11 +90,9 @@ def _read(request: JobRequest, exchange: Exchange, *, exact_output: bool, key: s
 
 def _masked(exchange: Exchange, key: str) -> Exchange:
     """The exchange as it would be had the server sent asterisks."""
-    raw = masked(exchange.raw, key)
-    reads = [raw[start:end] for start, end in pairwise([0, *exchange.offsets])]
-    clean = replace(exchange, reads=reads, framing=Framing())
+    clean = replace(exchange, reads=reads_of(masked(exchange.raw, key), exchange.offsets), framing=Framing())
     try:
-        for read in reads:
+        for read in clean.reads:
             clean.framing.complete(read)
     except HttpError as error:
         clean.reason = str(error)

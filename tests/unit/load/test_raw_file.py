@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -33,9 +32,8 @@ RESPONSES: dict[str, Callable[[], Exchange]] = {
 
 def closed(raw: bytes) -> Exchange:
     """The server closed the connection."""
-    exchange = Exchange(request=b"", sent_ns=10, raw=bytearray(raw), stamps=array("q", [20]))
-    exchange.offsets.append(len(raw))
-    exchange.framing.complete(exchange.raw)
+    exchange = Exchange(request=b"", sent_ns=10, reads=[raw], stamps=[20])
+    exchange.framing.complete(raw)
     exchange.end(30, Outcome.FAILED, "connection closed mid-stream")
     return exchange
 
