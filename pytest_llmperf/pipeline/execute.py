@@ -9,12 +9,14 @@ from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
 from pytest_llmperf.checks import lengths, validity
+from pytest_llmperf.checks.delivered import delivered_load
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
 from pytest_llmperf.load.capture import End, Progress
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
@@ -122,18 +124,25 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         folder=task.folder,
     )
     values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
-    findings = (
-        *validity.client_findings(run.client, values, task.gates),
-        validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
-        lengths.input_length(run.records),
-        *validity.acceptance_findings(acceptance, run.records),
-    )
-    run = replace(run, findings=findings)
+    run = replace(run, findings=_findings(run, values, task, turns=plan.turns))
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
     if restarted is not None:
         raise restarted
     _require_sane(run, capture.end, server)
     return Trial(run, values)
+
+
+def _findings(run: Run, values: Mapping[str, float], task: Task, *, turns: int) -> tuple[Finding, ...]:
+    """What the run's own data say of its validity."""
+    most = run.client.max_in_flight
+    expected_hits = task.case.workload.expect_prefix_hits or validity.PREFIX_HITS
+    return (
+        *validity.client_findings(run.client, values, task.gates),
+        delivered_load(run.records, task.case.load, run.window_ns, task.gates, max_in_flight=most, turns=turns),
+        validity.prefix_findings(run.records, expected_hits),
+        lengths.input_length(run.records),
+        *validity.acceptance_findings(run.acceptance, run.records),
+    )
 
 
 def _acceptance(

@@ -27,6 +27,14 @@ def test_a_healthy_engine_passes_against_itself(project: Project) -> None:
     assert case["metrics"]["output_throughput"] > 0
     roles = [run["llmperf"]["role"] for run in outcome.run_files if run["llmperf"]["role"] != "warmup"]
     assert roles == [{"A": "reference", "B": "candidate"}[side] for side in "ABBAABBA"]
+    delivered = [
+        finding
+        for run in outcome.run_files
+        for finding in run["llmperf"]["findings"]
+        if finding["check"] == "delivered_load"
+    ]
+    assert len(delivered) == len(outcome.run_files)
+    assert all("of 4 in flight" in finding["value"] for finding in delivered)
 
 
 def test_no_two_runs_send_the_same_prompts(project: Project) -> None:
