@@ -10,6 +10,7 @@ import numpy as np
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import ClientFacts
 
@@ -43,33 +44,48 @@ def client_findings(client: ClientFacts, metrics: Mapping[str, float], gates: Se
     return findings
 
 
-def prefix_findings(records: Records, expected: tuple[float, float] = PREFIX_HITS) -> Finding:
+def prefix_findings(
+    records: Records, expected: tuple[float, float] = PREFIX_HITS, *, counted: PrefixHits | None = None
+) -> Finding:
     """Whether the share of prompt tokens that came from the engine's prefix cache is within ``expected``.
 
-    The first token of each prompt is not counted: a BOS is common to all of them and always in the cache.
+    By the usage of the answers; where that does not say, by ``counted``, the engine's counters over the run. The first
+    token of each prompt is not counted: a BOS is common to all of them and always in the cache.
     """
-    told = records.ok & (records.cached_tokens >= 0) & (records.input_tokens > 0)
+    share, evidence = _prefix_share(records, counted)
     expectation = f"{expected[0]:.0%} to {expected[1]:.0%} of prompt tokens"
-    if not told.any():
+    if share is None:
         return Finding(
             check="prefix_cache", status=Status.UNSUPPORTED, policy="require", expected=expectation,
             value="the server does not report cached tokens",
         )  # fmt: skip
-    cached = np.maximum(records.cached_tokens[told] - 1, 0).sum()
-    share = float(cached / records.input_tokens[told].sum())
     return Finding(
         check="prefix_cache",
         status=Status.PASS if expected[0] <= share <= expected[1] else Status.FAIL,
         policy="require",
         value=f"{share:.1%} of prompt tokens from the cache",
         expected=expectation,
-        evidence=f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests",
+        evidence=evidence,
         remedy=(
             "is the engine's prefix cache on? shared prefixes were not found in it"
             if share < expected[0]
             else "use prompts that the server has not seen, or switch its prefix cache off"
         ),
     )
+
+
+def _prefix_share(records: Records, counted: PrefixHits | None) -> tuple[float | None, str]:
+    """Cached share of prompt tokens, None where nobody says; and who says it."""
+    told = records.ok & (records.cached_tokens >= 0) & (records.input_tokens > 0)
+    if told.any():
+        cached = np.maximum(records.cached_tokens[told] - 1, 0).sum()
+        evidence = f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests"
+        return float(cached / records.input_tokens[told].sum()), evidence
+    if counted is None:
+        return None, ""
+    cached = max(counted.found - len(records), 0)
+    evidence = f"the engine's counters: {counted.found} of {counted.looked_up} tokens looked up were found"
+    return cached / max(counted.looked_up, 1), evidence
 
 
 def acceptance_findings(acceptance: Acceptance | None, records: Records) -> list[Finding]:

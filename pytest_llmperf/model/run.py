@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytest_llmperf.model.acceptance import Acceptance as Acceptance  # noqa: PLC0414 (part of what a run says)
 from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 
 Role = Literal["candidate", "reference", "warmup", "confirmation"]
@@ -50,6 +51,7 @@ class Run:
         started: UTC, ISO 8601.
         window_ns: monotonic start (before the first send) and end (after the last stream).
         acceptance: None when the engine has no counters of speculation.
+        prefix_hits: by the engine's counters; None when it has none.
         environment: facts by key, of engine, machine and client; ``checks.comparability`` knows which key matters.
         folder: where it is saved.
     """
@@ -70,4 +72,5 @@ class Run:
     acceptance: Acceptance | None
     environment: Mapping[str, str]
     findings: tuple[Finding, ...] = ()
+    prefix_hits: PrefixHits | None = None
     folder: Path | None = field(default=None, compare=False)

@@ -76,6 +76,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
                 "chunks": _sources(records.chunk_source[ok]),
             },
             "acceptance": None if run.acceptance is None else asdict(run.acceptance),
+            "prefix_hits": None if run.prefix_hits is None else asdict(run.prefix_hits),
             "environment": dict(run.environment),
             "findings": [finding.to_dict() for finding in run.findings],
         },

@@ -18,6 +18,7 @@ from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
 from pytest_llmperf.model.suite import Arm
@@ -116,6 +117,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         records=capture.records,
         client=capture.client,
         acceptance=acceptance,
+        prefix_hits=_prefix_hits(server.arm, before, after),
         environment={
             **task.environment,
             "acceptance": _kind(acceptance),
@@ -139,7 +141,7 @@ def _findings(run: Run, values: Mapping[str, float], task: Task, *, turns: int) 
     return (
         *validity.client_findings(run.client, values, task.gates),
         delivered_load(run.records, task.case.load, run.window_ns, task.gates, max_in_flight=most, turns=turns),
-        validity.prefix_findings(run.records, expected_hits),
+        validity.prefix_findings(run.records, expected_hits, counted=run.prefix_hits),
         lengths.input_length(run.records),
         *validity.acceptance_findings(run.acceptance, run.records),
     )
@@ -155,6 +157,10 @@ def _acceptance(
         return engine_of(arm).acceptance(arm, before, after), None
     except DeathError as error:
         return None, error
+
+
+def _prefix_hits(arm: Arm, before: Counters | None, after: Counters | None) -> PrefixHits | None:
+    return None if before is None or after is None else engine_of(arm).prefix_hits(arm, before, after)
 
 
 def _line(task: Task, server: Server, now: Progress) -> str:

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from pytest_llmperf.checks.validity import acceptance_findings, client_findings, prefix_findings
+from pytest_llmperf.checks.validity import PREFIX_HITS, acceptance_findings, client_findings, prefix_findings
 from pytest_llmperf.load.records_file import records_of
 from pytest_llmperf.load.row import Row
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Outcome
 from pytest_llmperf.model.run import ClientFacts
 
@@ -80,12 +81,17 @@ def test_a_late_schedule() -> None:
     assert (on_time.status, late.status) == (Status.PASS, Status.FAIL)
 
 
-def prefix(*counts: tuple[int, int], outcome: Outcome = Outcome.OK, **expected: tuple[float, float]) -> Finding:
+def prefix(
+    *counts: tuple[int, int],
+    outcome: Outcome = Outcome.OK,
+    expected: tuple[float, float] = PREFIX_HITS,
+    counted: PrefixHits | None = None,
+) -> Finding:
     rows = [
         Row(index=i, planned_input_tokens=-1, asked_tokens=1, cached_tokens=cached, input_tokens=sent, outcome=outcome)
         for i, (cached, sent) in enumerate(counts)
     ]
-    return prefix_findings(records_of(rows), **expected)
+    return prefix_findings(records_of(rows), expected, counted=counted)
 
 
 def test_a_cold_cache_passes_and_a_bos_is_no_hit() -> None:
@@ -109,6 +115,26 @@ def test_a_server_that_does_not_say_is_not_blamed() -> None:
     assert prefix((-1, 64)).status is Status.UNSUPPORTED
     assert not prefix((-1, 64)).invalidates
     assert prefix((60, 64), outcome=Outcome.FAILED).status is Status.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("looked_up", "found", "status"),
+    [
+        (128, 64, Status.FAIL),
+        (128, 2, Status.PASS),  # a BOS of each of the two prompts
+        (0, 0, Status.PASS),  # the cache is off
+        (12800, 66, Status.PASS),
+        (12800, 200, Status.FAIL),
+    ],
+)
+def test_where_usage_does_not_say_the_engines_counters_do(looked_up: int, found: int, status: Status) -> None:
+    finding = prefix((-1, 64), (-1, 64), counted=PrefixHits(looked_up=looked_up, found=found))
+    assert finding.status is status
+    assert finding.evidence == f"the engine's counters: {found} of {looked_up} tokens looked up were found"
+
+
+def test_usage_is_this_runs_own_and_comes_before_counters() -> None:
+    assert prefix((0, 64), (0, 64), counted=PrefixHits(looked_up=128, found=128)).status is Status.PASS
 
 
 def test_a_shared_prefix_that_was_not_found_in_the_cache_is_not_a_warm_cache() -> None:
