@@ -28,6 +28,8 @@ class ClientFacts:
         cpu_share: the busiest worker's CPU time over wall time.
         schedule_lag_p99_ms: 99th percentile of sent minus scheduled; None without a request rate.
         max_in_flight: the largest number of requests in flight at once.
+        coalesced_share: of the chunks that follow another one, those that came with the same read; None without any.
+            A server that sends several at once causes it, and so does a client that reads late.
     """
 
     workers: int
@@ -38,6 +40,7 @@ class ClientFacts:
     cpu_share: float
     schedule_lag_p99_ms: float | None
     max_in_flight: int
+    coalesced_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
