@@ -14,7 +14,9 @@ from pytest_llmperf.model.run import ClientFacts
 from pytest_llmperf.model.suite import Load
 
 
-def client_facts(reports: Sequence[WorkerReport], records: Records, load: Load) -> ClientFacts:
+def client_facts(
+    reports: Sequence[WorkerReport], records: Records, load: Load, cores: tuple[int, ...] = ()
+) -> ClientFacts:
     """Lag over the event loops of all workers together, CPU of the busiest one, and what was truly in flight.
 
     Only an open loop has a schedule to be late for: a closed loop has none, and a burst is as fast as it can be.
@@ -30,6 +32,7 @@ def client_facts(reports: Sequence[WorkerReport], records: Records, load: Load) 
         schedule_lag_p99_ms=schedule_lag_p99_ms(records) if load.scheduled else None,
         max_in_flight=max_in_flight(records),
         coalesced_share=coalesced_share(records),
+        cores=cores,
     )
 
 

@@ -32,6 +32,7 @@ class Job:
         request_timeout_s: bound on one request, connecting included.
         rows: where to write what happened.
         failed: folder for the raw bytes of failed requests.
+        core: of this machine, the only one that the worker runs on; None for any.
     """
 
     url: str
@@ -44,6 +45,7 @@ class Job:
     request_timeout_s: float
     rows: str
     failed: str
+    core: int | None = None
 
     def write(self, file: Path) -> None:
         """As JSON; a folder whose name is no UTF-8 has half surrogates in it, which only Python's writer escapes."""

@@ -30,6 +30,7 @@ class ClientFacts:
         max_in_flight: the largest number of requests in flight at once.
         coalesced_share: of the chunks that follow another one, those that came with the same read; None without any.
             A server that sends several at once causes it, and so does a client that reads late.
+        cores: the core that each worker was bound to; () where they were not.
     """
 
     workers: int
@@ -41,6 +42,7 @@ class ClientFacts:
     schedule_lag_p99_ms: float | None
     max_in_flight: int
     coalesced_share: float | None = None
+    cores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -252,7 +252,11 @@ class Campaign:
             clock=self.clock,
             show=self.show,
             environment=lambda server: gather(
-                supplied.case, server.arm, self.machine(case, server.arm), server.endpoint.model
+                supplied.case,
+                server.arm,
+                self.machine(case, server.arm),
+                server.endpoint.model,
+                pinned=bool(server.client_cores),
             ),
             next_seed=self._next_seed,
             material=supplied.material,

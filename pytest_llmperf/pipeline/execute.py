@@ -99,6 +99,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         request_timeout_s=case.suite.request_timeout_s,
         alive=server.alive,
         progress=lambda progress: show(_line(task, server, progress)),
+        cores=server.client_cores,
     )
     after = server.counters() if capture.end == "complete" else None
     acceptance, restarted = _acceptance(server.arm, before, after)

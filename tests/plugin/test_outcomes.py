@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
 import pytest
@@ -132,6 +133,31 @@ def test_a_baseline_of_another_workload_is_refused(project: Project) -> None:
     assert outcome.code == 1
     assert f"{CASE}::throughput NO BASELINE" in outcome.text
     assert "workload" in outcome.text
+
+
+PINNED = """
+import os
+from pytest_llmperf.pipeline import servers
+from pytest_llmperf.pipeline.placement import Placement
+first, *_, last = sorted(os.sched_getaffinity(0))
+servers.placement = lambda cores: Placement(client=(last,), engine=(first,))
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_a_baseline_of_a_client_with_cores_of_its_own_is_not_for_one_that_shares_them(project: Project) -> None:
+    project.write(only_stored())
+    conftest = project.folder / "conftest.py"
+    shared = conftest.read_text() + PINNED.replace("client=(last,), engine=(first,)", "")
+    conftest.write_text(conftest.read_text() + PINNED)
+    project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
+    run = project.run("suites", "-v").run_files[-1]["llmperf"]
+    assert run["environment"]["client_placement"] == "pinned"
+    assert run["client"]["cores"] == [max(os.sched_getaffinity(0))]
+    conftest.write_text(shared)
+    outcome = project.run("suites", "-v")
+    assert f"{CASE}::throughput NO BASELINE" in outcome.text
+    assert "client_placement: baseline pinned, here shared" in outcome.text
 
 
 def test_a_broken_baseline_file_is_named_with_its_line(project: Project) -> None:
