@@ -26,6 +26,8 @@ COALESCED_LIMIT = 0.005
 _SUMS_OF_GAPS = ("mean_itl_ms", "mean_token_itl_ms")
 """Here the lags of a gap's two ends cancel, all but those of the first and the last."""
 
+_FROM_COUNTERS = frozenset({"acceptance_length", "acceptance_rate"})
+
 PREFIX_HITS = (0.0, 0.01)
 """Share of prompt tokens that may come from the engine's prefix cache where the suite does not say."""
 
@@ -111,9 +113,23 @@ def acceptance_findings(acceptance: Acceptance | None, records: Records) -> list
             expected="at least one draft a step, no more accepted than drafted, and no more tokens than the run's own",
             evidence="the server's counters before and after the run, and the tokens of its requests",
             remedy="let nobody else use the server meanwhile; else its counters are broken",
-            metrics=frozenset({"acceptance_length", "acceptance_rate"}),
+            metrics=_FROM_COUNTERS,
         )
     ]
+
+
+def silent_counters(timeout_s: float) -> Finding:
+    """The page of the engine's counters did not come: what is read from it is not known of this run."""
+    return Finding(
+        check="engine_counters",
+        status=Status.FAIL,
+        policy="require",
+        value=f"no answer within {timeout_s:g} s",
+        expected="the counters, or the answer that there are none",
+        evidence="GET /metrics before the run, or after it",
+        remedy="look at what is in front of the server, or let it answer 404; each run waits for it once",
+        metrics=_FROM_COUNTERS,
+    )
 
 
 def _impossible(counts: Acceptance) -> str:

@@ -23,7 +23,8 @@ from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
-from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.pipeline.counting import Counting
+from pytest_llmperf.pipeline.servers import SCRAPE_TIMEOUT_S, Server
 from pytest_llmperf.workload import Deal, Material
 
 
@@ -90,7 +91,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     )
     started = clock.utc_now()
     log_start = server.log_size()
-    before = server.counters()
+    counting = Counting(server)
     capture = load.drive(
         plan,
         endpoint,
@@ -101,8 +102,9 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         progress=lambda progress: show(_line(task, server, progress)),
         cores=server.client_cores,
     )
-    after = server.counters() if capture.end == "complete" else None
-    acceptance, restarted = _acceptance(server.arm, before, after)
+    if capture.end == "complete":
+        counting.finish()
+    acceptance, restarted = _acceptance(server.arm, counting.before, counting.after)
     run = Run(
         id=task.folder.name,
         suite=case.suite.name,
@@ -118,7 +120,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         records=capture.records,
         client=capture.client,
         acceptance=acceptance,
-        prefix_hits=_prefix_hits(server.arm, before, after),
+        prefix_hits=_prefix_hits(server.arm, counting.before, counting.after),
         environment={
             **task.environment,
             "acceptance": _kind(acceptance),
@@ -127,7 +129,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         folder=task.folder,
     )
     values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
-    run = replace(run, findings=_findings(run, values, task, turns=plan.turns))
+    run = replace(run, findings=_findings(run, values, task, turns=plan.turns, silent=counting.silent))
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
     if restarted is not None:
         raise restarted
@@ -135,7 +137,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     return Trial(run, values)
 
 
-def _findings(run: Run, values: Mapping[str, float], task: Task, *, turns: int) -> tuple[Finding, ...]:
+def _findings(run: Run, values: Mapping[str, float], task: Task, *, turns: int, silent: bool) -> tuple[Finding, ...]:
     """What the run's own data say of its validity."""
     most = run.client.max_in_flight
     expected_hits = task.case.workload.expect_prefix_hits or validity.PREFIX_HITS
@@ -145,6 +147,7 @@ def _findings(run: Run, values: Mapping[str, float], task: Task, *, turns: int) 
         validity.prefix_findings(run.records, expected_hits, counted=run.prefix_hits),
         lengths.input_length(run.records),
         *validity.acceptance_findings(run.acceptance, run.records),
+        *([validity.silent_counters(SCRAPE_TIMEOUT_S)] if silent else []),
     )
 
 

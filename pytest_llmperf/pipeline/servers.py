@@ -8,7 +8,7 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from pytest_llmperf.pipeline.control import headers
 from pytest_llmperf.pipeline.launching import launch
 from pytest_llmperf.pipeline.placement import placement
 from pytest_llmperf.pipeline.readiness import Climb, exit_description
+from pytest_llmperf.telemetry.fetch import SilentError
 from pytest_llmperf.telemetry.prometheus import scrape
 
 STOP_GRACE_S = 10.0
@@ -40,7 +41,8 @@ _CLASSIFIED_LINES = 2000
 ATTACH_TIMEOUT_S = 10.0
 """A server of somebody else is up or it is not: nothing is loading that would be worth waiting for."""
 
-_SCRAPE_TIMEOUT_S = 5.0
+SCRAPE_TIMEOUT_S = 5.0
+"""For the page of counters: a busy engine answers late, one that does not answer at all must not cost more."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,9 +82,19 @@ class Server:
         """
         return self.process is None or self.process.poll() is None
 
+    def scrape(self) -> Counters | None:
+        """Its counters now; None when it shows none.
+
+        Raises:
+            SilentError: no whole page within ``SCRAPE_TIMEOUT_S``.
+        """
+        return scrape(f"{self.endpoint.url}/metrics", SCRAPE_TIMEOUT_S, headers(self.endpoint.api_key_env))
+
     def counters(self) -> Counters | None:
-        """Its counters now; None when it shows none."""
-        return scrape(f"{self.endpoint.url}/metrics", _SCRAPE_TIMEOUT_S, headers(self.endpoint.api_key_env))
+        """The same; None also when the page does not come in time."""
+        with suppress(SilentError):
+            return self.scrape()
+        return None
 
     def death(self, when: str) -> DeathError:
         """The error that says how its process ended, with the cause by its log and the last lines of that."""

@@ -257,6 +257,20 @@ def test_an_endpoint_that_is_not_there_ends_in_seconds(project: Project) -> None
     assert outcome.text.count(" FAILED ") == 1
 
 
+def test_a_metrics_page_that_never_answers_costs_a_run_its_bound_once_and_is_named(project: Project) -> None:
+    project.write(only_stored() + "  acceptance_length: 0.03\n")
+    conftest = project.folder / "conftest.py"
+    bound = "\nfrom pytest_llmperf.pipeline import servers, execute\n"
+    bound += "servers.SCRAPE_TIMEOUT_S = execute.SCRAPE_TIMEOUT_S = 0.3\n"
+    conftest.write_text(conftest.read_text() + bound)
+    with FakeServer(Behaviour(gap_s=0.001, silent_metrics=True)) as server:
+        outcome = project.run("suites", "-v", "--llmperf-endpoint", server.url)
+        assert server.scrapes == len(outcome.run_files) > 2
+    assert f"{CASE}::throughput NO BASELINE" in outcome.text, outcome.text
+    assert f"{CASE}::acceptance INVALID" in outcome.text
+    assert "engine_counters: no answer within 0.3 s" in outcome.text
+
+
 def test_a_variant_is_never_accepted(project: Project) -> None:
     project.write(only_stored())
     outcome = project.run("suites", "--llmperf-engine", "slow", "--llmperf-accept=all", "--llmperf-why=why not")
