@@ -168,7 +168,7 @@ def _lag(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate
         policy="require",
         value=f"{measured}; could have moved {', '.join(effects)}" if effects else measured,
         expected=f"at most {LAG_SHARE_OF_MARGIN:.0%} of each margin",
-        evidence=f"timer of {client.workers} client event loop(s), every 10 ms",
+        evidence=f"timer of {client.workers} client event loop(s), about every 10 ms",
         remedy=_SPREAD_THE_CLIENT,
         metrics=_names(wrong),
     )

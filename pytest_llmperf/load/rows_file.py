@@ -26,7 +26,7 @@ class WorkerReport:
     """One worker's rows and how it fared.
 
     Attributes:
-        lags_ns: how late its event loop woke up, every 10 ms.
+        lags_ns: how late its event loop woke up, by ``lag_probe``.
         cpu_share: CPU time over wall time of its window.
     """
 
