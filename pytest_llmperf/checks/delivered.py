@@ -117,7 +117,7 @@ def _closed(records: Records, asked: int, lanes: int, most: int) -> _Delivery:
         )
     plateau = _plateau_ns(records, lanes)
     request_ns = float((records.done_ns - records.sent_ns).mean())
-    if plateau[1] - plateau[0] < _PLATEAU_IN_REQUESTS * request_ns:
+    if plateau[1] - plateau[0] <= _PLATEAU_IN_REQUESTS * request_ns:
         delivered, over = float(most), "at most; too few requests for a plateau"
     else:
         delivered, over = _mean_in_flight(records, *plateau), f"on average over {(plateau[1] - plateau[0]) / 1e9:.3g} s"

@@ -103,6 +103,10 @@ def test_more_lanes_than_requests_or_conversations_are_not_missed() -> None:
     assert check(closed_loop(2, [100] * 8, 0.1), closed(64), turns=4).status is Status.PASS
 
 
+def test_a_request_that_takes_no_time_at_all_is_no_error() -> None:
+    assert "of 2 in flight" in check(records([1, 1], [1, 1]), closed(2)).value
+
+
 def test_counts_are_valid_under_any_load() -> None:
     assert check(closed_loop(1, [100] * 64, 0.1), closed(4), COUNTS).metrics == frozenset()
 
