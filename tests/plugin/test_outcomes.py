@@ -135,26 +135,32 @@ def test_a_baseline_of_another_workload_is_refused(project: Project) -> None:
     assert "workload" in outcome.text
 
 
-PINNED = """
+PLACED = """
 import os
 from pytest_llmperf.pipeline import servers
 from pytest_llmperf.pipeline.placement import Placement
-first, *_, last = sorted(os.sched_getaffinity(0))
-servers.placement = lambda cores: Placement(client=(last,), engine=(first,))
+first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+servers.placement = lambda cores: Placement(CORES)
 """
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
-def test_a_baseline_of_a_client_with_cores_of_its_own_is_not_for_one_that_shares_them(project: Project) -> None:
+def test_a_client_with_cores_of_its_own_says_so(project: Project) -> None:
     project.write(only_stored())
     conftest = project.folder / "conftest.py"
-    shared = conftest.read_text() + PINNED.replace("client=(last,), engine=(first,)", "")
-    conftest.write_text(conftest.read_text() + PINNED)
-    project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
+    conftest.write_text(conftest.read_text() + PLACED.replace("CORES", "client=(last,), engine=(first,)"))
     run = project.run("suites", "-v").run_files[-1]["llmperf"]
     assert run["environment"]["client_placement"] == "pinned"
     assert run["client"]["cores"] == [max(os.sched_getaffinity(0))]
-    conftest.write_text(shared)
+
+
+def test_a_baseline_of_another_placement_of_the_client_is_refused(project: Project) -> None:
+    project.write(only_stored())
+    conftest = project.folder / "conftest.py"
+    conftest.write_text(conftest.read_text() + PLACED.replace("CORES", ""))
+    project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
+    (path,) = (project.folder / "baselines").rglob("*.yaml")
+    path.write_text(path.read_text().replace("client_placement: shared", "client_placement: pinned"))
     outcome = project.run("suites", "-v")
     assert f"{CASE}::throughput NO BASELINE" in outcome.text
     assert "client_placement: baseline pinned, here shared" in outcome.text
