@@ -50,8 +50,9 @@ def delivered_load(
     """Whether the load was there, by the send and end times of all requests.
 
     Of a closed loop: never more in flight than asked, and on the plateau no less. The plateau begins when every lane
-    has sent its first request, at the latest when the first one has ended, and ends with the last send; what is in
-    flight is averaged over it. Of an open loop: everything was sent, in the time that the schedule gives. Of a burst:
+    has sent its first request, at the latest when the first one has ended, and ends when nothing waits for a lane any
+    more (with the last send; of conversations, with that of the last first turn); what is in flight is averaged over
+    it. Of an open loop: everything was sent, in the time that the schedule gives. Of a burst:
     everything was sent at once, measured against the window.
 
     A gate's metric is invalid when the share of the load that is missing is above ``SHORTFALL_LIMIT`` and above
@@ -86,8 +87,7 @@ def _allowed(gate: Gate) -> float:
 
 def _delivery(records: Records, load: Load, window_ns: tuple[int, int], most: int, turns: int) -> _Delivery:
     if load.kind == "concurrency":
-        lanes = min(int(load.value or 0), -(-len(records) // turns))
-        return _closed(records, int(load.value or 0), lanes, most)
+        return _closed(records, int(load.value or 0), most, turns)
     due = records.scheduled_ns != NEVER
     scheduled_ms, sent_ms = _span_ms(records.scheduled_ns[due]), _span_ms(records.sent_ns[due])
     if load.scheduled and scheduled_ms > 0:
@@ -109,13 +109,15 @@ def _unsent(records: Records) -> _Delivery | None:
     )
 
 
-def _closed(records: Records, asked: int, lanes: int, most: int) -> _Delivery:
+def _closed(records: Records, asked: int, most: int, turns: int) -> _Delivery:
+    starts_ns = np.sort(records.sent_ns[::turns])  # of the conversations, which lanes take up one by one
+    lanes = min(asked, len(starts_ns))
     expected = f"{lanes} in flight" + (f": there are no more than {lanes} for the {asked} asked" * (lanes < asked))
     if most > lanes:
         return _Delivery(
             f"up to {most} in flight", f"{expected} at most", "this is a defect of the client: report it", broken=True
         )
-    plateau = _plateau_ns(records, lanes)
+    plateau = min(int(starts_ns[lanes - 1]), int(records.done_ns.min())), int(starts_ns[-1])
     request_ns = float((records.done_ns - records.sent_ns).mean())
     if plateau[1] - plateau[0] <= _PLATEAU_IN_REQUESTS * request_ns:
         delivered, over = float(most), "at most; too few requests for a plateau"
@@ -127,11 +129,6 @@ def _closed(records: Records, asked: int, lanes: int, most: int) -> _Delivery:
         remedy="look for slow connects and for a proxy that limits connections; give the client cores of its own",
         shortfall=1 - delivered / lanes,
     )
-
-
-def _plateau_ns(records: Records, lanes: int) -> tuple[int, int]:
-    sends = np.sort(records.sent_ns)
-    return min(int(sends[lanes - 1]), int(records.done_ns.min())), int(sends[-1])
 
 
 def _mean_in_flight(records: Records, start_ns: int, end_ns: int) -> float:
