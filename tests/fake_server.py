@@ -53,6 +53,7 @@ class Behaviour:
         counts: understand ``continuous_usage_stats`` and ``return_token_ids``.
         refuses: a request field that is answered with HTTP 400.
         one_request_per_connection: close after each answer without having said so.
+        silent_metrics: never answer GET /metrics.
         replay: file with a recorded stream to send instead of words.
     """
 
@@ -70,6 +71,7 @@ class Behaviour:
     counts: bool = False
     refuses: str = ""
     one_request_per_connection: bool = False
+    silent_metrics: bool = False
     replay: str = ""
 
     def fault_of(self, number: int) -> tuple[str, int]:
@@ -104,6 +106,7 @@ class FakeServer:
     tls: ssl.SSLContext | None = None
     seen: list[Seen] = field(default_factory=list)
     connections: int = 0
+    scrapes: int = 0
     in_flight: int = 0
     max_in_flight: int = 0
 
@@ -153,6 +156,10 @@ class FakeServer:
             writer.close()
 
     async def _answer(self, request: Seen, writer: asyncio.StreamWriter) -> None:
+        if request.path == "/metrics":
+            self.scrapes += 1
+            if self.behaviour.silent_metrics:
+                await self._never.wait()
         if not request.path.startswith("/v1/c"):
             writer.write(_whole(200, json.dumps({"object": "list", "data": [{"id": "fake"}]}).encode()))
             return

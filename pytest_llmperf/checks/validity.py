@@ -10,6 +10,7 @@ import numpy as np
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import ClientFacts
 
@@ -19,8 +20,13 @@ SCHEDULE_LAG_LIMIT_MS = 5.0
 FOREIGN_SHARE = 0.1
 """Of the output tokens: what the counters of speculation may show beyond them."""
 
+COALESCED_LIMIT = 0.005
+"""Of the chunks: each spoils the gap before it and the one behind, and one in a hundred moves a P99."""
+
 _SUMS_OF_GAPS = ("mean_itl_ms", "mean_token_itl_ms")
 """Here the lags of a gap's two ends cancel, all but those of the first and the last."""
+
+_FROM_COUNTERS = frozenset({"acceptance_length", "acceptance_rate"})
 
 PREFIX_HITS = (0.0, 0.01)
 """Share of prompt tokens that may come from the engine's prefix cache where the suite does not say."""
@@ -37,39 +43,54 @@ def client_findings(client: ClientFacts, metrics: Mapping[str, float], gates: Se
     percentiles, its mean for means and throughputs.
     """
     gated = [gate for gate in gates if gate.metric.timing]
-    findings = [_lag(client, metrics, gated), _cpu(client, gated)]
+    findings = [_lag(client, metrics, gated), _cpu(client, gated), _coalescing(client, metrics, gated)]
     if client.schedule_lag_p99_ms is not None:
         findings.append(_schedule(client.schedule_lag_p99_ms, gated))
     return findings
 
 
-def prefix_findings(records: Records, expected: tuple[float, float] = PREFIX_HITS) -> Finding:
+def prefix_findings(
+    records: Records, expected: tuple[float, float] = PREFIX_HITS, *, counted: PrefixHits | None = None
+) -> Finding:
     """Whether the share of prompt tokens that came from the engine's prefix cache is within ``expected``.
 
-    The first token of each prompt is not counted: a BOS is common to all of them and always in the cache.
+    By the usage of the answers; where that does not say, by ``counted``, the engine's counters over the run. The first
+    token of each prompt is not counted: a BOS is common to all of them and always in the cache.
     """
-    told = records.ok & (records.cached_tokens >= 0) & (records.input_tokens > 0)
+    share, evidence = _prefix_share(records, counted)
     expectation = f"{expected[0]:.0%} to {expected[1]:.0%} of prompt tokens"
-    if not told.any():
+    if share is None:
         return Finding(
             check="prefix_cache", status=Status.UNSUPPORTED, policy="require", expected=expectation,
             value="the server does not report cached tokens",
         )  # fmt: skip
-    cached = np.maximum(records.cached_tokens[told] - 1, 0).sum()
-    share = float(cached / records.input_tokens[told].sum())
     return Finding(
         check="prefix_cache",
         status=Status.PASS if expected[0] <= share <= expected[1] else Status.FAIL,
         policy="require",
         value=f"{share:.1%} of prompt tokens from the cache",
         expected=expectation,
-        evidence=f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests",
+        evidence=evidence,
         remedy=(
             "is the engine's prefix cache on? shared prefixes were not found in it"
             if share < expected[0]
             else "use prompts that the server has not seen, or switch its prefix cache off"
         ),
     )
+
+
+def _prefix_share(records: Records, counted: PrefixHits | None) -> tuple[float | None, str]:
+    """Cached share of prompt tokens, None where nobody says; and who says it."""
+    told = records.ok & (records.cached_tokens >= 0) & (records.input_tokens > 0)
+    if told.any():
+        cached = np.maximum(records.cached_tokens[told] - 1, 0).sum()
+        evidence = f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests"
+        return float(cached / records.input_tokens[told].sum()), evidence
+    if counted is None:
+        return None, ""
+    cached = max(counted.found - len(records), 0)
+    evidence = f"the engine's counters: {counted.found} of {counted.looked_up} tokens looked up were found"
+    return cached / max(counted.looked_up, 1), evidence
 
 
 def acceptance_findings(acceptance: Acceptance | None, records: Records) -> list[Finding]:
@@ -92,9 +113,23 @@ def acceptance_findings(acceptance: Acceptance | None, records: Records) -> list
             expected="at least one draft a step, no more accepted than drafted, and no more tokens than the run's own",
             evidence="the server's counters before and after the run, and the tokens of its requests",
             remedy="let nobody else use the server meanwhile; else its counters are broken",
-            metrics=frozenset({"acceptance_length", "acceptance_rate"}),
+            metrics=_FROM_COUNTERS,
         )
     ]
+
+
+def silent_counters(timeout_s: float) -> Finding:
+    """The page of the engine's counters did not come: what is read from it is not known of this run."""
+    return Finding(
+        check="engine_counters",
+        status=Status.FAIL,
+        policy="require",
+        value=f"no answer within {timeout_s:g} s",
+        expected="the counters, or the answer that there are none",
+        evidence="GET /metrics before the run, or after it",
+        remedy="look at what is in front of the server, or let it answer 404; each run waits for it once",
+        metrics=_FROM_COUNTERS,
+    )
 
 
 def _impossible(counts: Acceptance) -> str:
@@ -160,6 +195,33 @@ def _cpu(client: ClientFacts, gates: Sequence[Gate]) -> Finding:
         evidence="getrusage over the measured window",
         remedy=_SPREAD_THE_CLIENT,
         metrics=_names(gates),
+    )
+
+
+def _coalescing(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate]) -> Finding:
+    """Whether chunks that shared a read were brought together by a late client.
+
+    A server sends several at once under speculation, or when its own loop is late: that is what its users get. The
+    client can be the cause only when it was late by the time between two chunks. Then gaps of 0 were never there, and
+    what percentiles say of gaps is nonsense (seen: a median of 0.008 ms at one chunk every 20 ms). Sums of gaps stay.
+    """
+    share, pace_ms = client.coalesced_share, metrics.get("mean_itl_ms")
+    expected = f"at most {COALESCED_LIMIT:.1%}, or a client that was not late by the time between two chunks"
+    if share is None or pace_ms is None:
+        return Finding(check="client_coalescing", status=Status.UNSUPPORTED, policy="require", expected=expected,
+                       value="no request had two chunks")  # fmt: skip
+    ours = share > COALESCED_LIMIT and client.lag_p99_ms >= pace_ms
+    spoilt = [gate for gate in gates if "_itl_" in gate.metric.name and gate.metric.name not in _SUMS_OF_GAPS]
+    return Finding(
+        check="client_coalescing",
+        status=Status.FAIL if ours and spoilt else Status.PASS,
+        policy="require",
+        value=f"{share:.1%} of the chunks came with the one before, one every {pace_ms:.2f} ms;"
+        f" client lag p99 {client.lag_p99_ms:.2f} ms",
+        expected=expected,
+        evidence="stamps of all reads",
+        remedy=_SPREAD_THE_CLIENT,
+        metrics=_names(spoilt),
     )
 
 

@@ -16,6 +16,7 @@ from pytest_llmperf import registry
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
@@ -79,6 +80,9 @@ class Engine(Protocol):
         Raises:
             DeathError: a counter went backwards, so the server was restarted in between.
         """
+
+    def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:
+        """Use of the prefix cache between two scrapes, or None when the engine shows no such counters."""
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         """Facts that tell builds apart (``engine``, ``engine_version`` ...), read without the server."""

@@ -13,13 +13,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from pytest_llmperf.engines import speculation
+from pytest_llmperf.engines import prefix_cache, speculation
 from pytest_llmperf.engines.base import EngineOptions
 from pytest_llmperf.engines.tiny_model import Shape, digest
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
@@ -45,6 +46,7 @@ class EmbeddedOptions(EngineOptions):
         parallel: requests served at once; the others wait.
         context: tokens per request, prompt and answer together.
         port: 0 lets the kernel give one.
+        prompt_cache: whether a prompt that was seen before is taken from memory, which no measurement wants.
     """
 
     speculative_tokens: int = Field(default=0, ge=0, le=16)
@@ -52,6 +54,7 @@ class EmbeddedOptions(EngineOptions):
     parallel: int = Field(default=4, ge=1, le=32)
     context: int = Field(default=4096, ge=256)
     port: int = Field(default=0, ge=0, le=65535)
+    prompt_cache: bool = False
 
 
 class Embedded:
@@ -93,6 +96,7 @@ class Embedded:
         argv += ["--alias", arm.model.id, "--address-file", str(folder / "address"), "--port", str(options.port)]
         argv += ["--speculative-tokens", str(options.speculative_tokens), "--threads", str(options.threads)]
         argv += ["--parallel", str(options.parallel), "--context", str(options.context)]
+        argv += ["--prompt-cache"] * options.prompt_cache
         return Command(argv=tuple(argv))
 
     def address(self, arm: Arm, folder: Path) -> str | None:  # noqa: ARG002
@@ -121,6 +125,10 @@ class Embedded:
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:  # noqa: ARG002
         """From llama.cpp's counters, positions included."""
         return speculation.acceptance(before, after)
+
+    def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:  # noqa: ARG002
+        """From llama.cpp's counters."""
+        return prefix_cache.prefix_hits(before, after)
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         """The wheel's version (llama.cpp's own build number is not in it) and the digest of the model."""

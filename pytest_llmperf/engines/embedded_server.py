@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from xllamacpp import CommonParams
 
 
+_PROMPTS_MIB = 256
+"""Thousands of prompts of the tiny model."""
+
+
 def main() -> None:
     """Serve until stdin ends."""
     arguments = _parser().parse_args()
@@ -50,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--parallel", type=int, default=4, help="requests served at once; the others wait")
     parser.add_argument("--context", type=int, default=4096, help="tokens per request, prompt and answer")
+    parser.add_argument("--prompt-cache", action="store_true", help="keep prompts that were seen, to answer them again")
     return parser
 
 
@@ -66,9 +71,9 @@ def _parameters(arguments: argparse.Namespace) -> CommonParams:
     params.endpoint_metrics = True
     params.fit_params = False
     params.ui = False
-    # A repeated prompt must cost what a new one costs.
-    params.cache_prompt = False
-    params.cache_ram_mib = 0
+    # Without it a repeated prompt costs what a new one costs. A slot remembers one prompt, the memory all others.
+    params.cache_prompt = arguments.prompt_cache
+    params.cache_ram_mib = _PROMPTS_MIB if arguments.prompt_cache else 0
     if arguments.speculative_tokens:
         params.speculative.types = [common_speculative_type.COMMON_SPECULATIVE_TYPE_DRAFT_MTP]
         params.speculative.draft.n_max = arguments.speculative_tokens

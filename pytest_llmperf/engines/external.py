@@ -10,11 +10,12 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
-from pytest_llmperf.engines import speculation
+from pytest_llmperf.engines import prefix_cache, speculation
 from pytest_llmperf.engines.base import EngineOptions
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
@@ -114,6 +115,10 @@ class External:
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:  # noqa: ARG002
         """From vLLM's or llama.cpp's counters."""
         return speculation.acceptance(before, after)
+
+    def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:  # noqa: ARG002
+        """From vLLM's, SGLang's or llama.cpp's counters."""
+        return prefix_cache.prefix_hits(before, after)
 
     def identity(self, arm: Arm) -> Mapping[str, str]:  # noqa: ARG002
         """Only that it is not ours: what runs behind a URL cannot be read without it."""

@@ -55,7 +55,7 @@ class Launcher(Protocol):
     """One way of starting a command."""
 
     def launch(self, command: Command, *, folder: Path, run_id: str) -> Process:
-        """Start ``command``, log to ``folder/engine.log``, mark it with ``run_id``.
+        """Start ``command`` on its cores, log to ``folder/engine.log``, mark it with ``run_id``.
 
         Its standard input stays open for as long as we live, so an engine may take the end of it for our death.
 

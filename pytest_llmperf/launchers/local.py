@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_llmperf.clock import CLOCK, Clock
@@ -34,7 +36,7 @@ class LocalLauncher:
         log = folder / "engine.log"
         environment = {**os.environ, **command.env, RUN_ID_VARIABLE: run_id}
         try:
-            with log.open("ab") as output:
+            with log.open("ab") as output, _only_on(command.cores):
                 popen = subprocess.Popen(
                     command.argv,
                     env=environment,
@@ -46,6 +48,17 @@ class LocalLauncher:
         except OSError as error:
             raise StartError(f"cannot start {command.argv[0]}: {error.strerror}", cause="missing") from None
         return LocalProcess(popen, log, run_id, self._clock)
+
+
+@contextmanager
+def _only_on(cores: tuple[int, ...]) -> Iterator[None]:
+    """What this thread starts meanwhile begins on ``cores`` and has no others; () for no difference."""
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores or own)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
 
 
 class LocalProcess:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pytest_llmperf.clock import CLOCK
@@ -44,6 +44,7 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
     progress: Callable[[Progress], None] | None = None,
     workers: int | None = None,
     keep_raw: bool = False,
+    cores: Sequence[int] = (),
 ) -> Capture:
     """Send every request of a plan and record what comes back; blocks until the end.
 
@@ -57,6 +58,8 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
         progress: called about five times a second.
         workers: how many processes; None for as many as the expected rate of chunks needs.
         keep_raw: whether ``folder`` also gets ``raw/`` with all responses, up to ``raw_file.RAW_LIMIT``.
+        cores: those that are the workers' alone: one worker on each, in turn, and no more workers than that by
+            themselves. () for any core.
 
     Returns:
         What happened, whole or up to the abort: failed requests are rows of the records, never an exception. The first
@@ -69,14 +72,16 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
     if endpoint.api_key_env and not os.environ.get(endpoint.api_key_env):
         raise UsageError(f"the environment variable {endpoint.api_key_env}, which should hold the API key, is not set")
     folder.mkdir(parents=True, exist_ok=True)
-    count = workers or worker_count(plan, len(os.sched_getaffinity(0)))
-    jobs = split(plan, endpoint, folder, workers=count, request_timeout_s=request_timeout_s, keep_raw=keep_raw)
+    count = workers or worker_count(plan, len(cores) or len(os.sched_getaffinity(0)) - 1)
+    jobs = split(
+        plan, endpoint, folder, workers=count, request_timeout_s=request_timeout_s, keep_raw=keep_raw, cores=cores
+    )
     try:
         start_ns, end = _run(jobs, folder, _Watch(len(plan.requests), stall_timeout_s, alive, progress))
     finally:
         records, reports = _gather(jobs, folder)
     last_ns = max(start_ns, int(records.done_ns.max(initial=NEVER)))
-    client = client_facts(reports, records, plan.load)
+    client = client_facts(reports, records, plan.load, tuple(job.core for job in jobs if job.core is not None))
     kept = sum(report.raw_kept for report in reports)
     return Capture(records=records, client=client, window_ns=(start_ns, last_ns), end=end, raw_kept=kept)
 

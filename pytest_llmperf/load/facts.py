@@ -8,12 +8,15 @@ import numpy as np
 
 from pytest_llmperf.load.rows_file import WorkerReport
 from pytest_llmperf.metrics.concurrency import max_in_flight
+from pytest_llmperf.metrics.samples import itl_ms
 from pytest_llmperf.model.records import NEVER, Records
 from pytest_llmperf.model.run import ClientFacts
 from pytest_llmperf.model.suite import Load
 
 
-def client_facts(reports: Sequence[WorkerReport], records: Records, load: Load) -> ClientFacts:
+def client_facts(
+    reports: Sequence[WorkerReport], records: Records, load: Load, cores: tuple[int, ...] = ()
+) -> ClientFacts:
     """Lag over the event loops of all workers together, CPU of the busiest one, and what was truly in flight.
 
     Only an open loop has a schedule to be late for: a closed loop has none, and a burst is as fast as it can be.
@@ -28,7 +31,18 @@ def client_facts(reports: Sequence[WorkerReport], records: Records, load: Load) 
         cpu_share=max((report.cpu_share for report in reports), default=0.0),
         schedule_lag_p99_ms=schedule_lag_p99_ms(records) if load.scheduled else None,
         max_in_flight=max_in_flight(records),
+        coalesced_share=coalesced_share(records),
+        cores=cores,
     )
+
+
+def coalesced_share(records: Records) -> float | None:
+    """Chunks that came with the read of the chunk before / chunks with one before; over successful requests.
+
+    Every chunk has the stamp of the read that brought its end, and no two reads of a stream have the same one.
+    """
+    gaps = itl_ms(records)
+    return float(np.count_nonzero(gaps == 0) / len(gaps)) if len(gaps) else None
 
 
 def schedule_lag_p99_ms(records: Records) -> float | None:

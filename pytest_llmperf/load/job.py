@@ -34,6 +34,7 @@ class Job:
         failed: folder for the raw bytes of failed requests.
         raw: file for the raw bytes of all requests; None for none.
         raw_limit: bytes of it.
+        core: of this machine, the only one that the worker runs on; None for any.
     """
 
     url: str
@@ -48,6 +49,7 @@ class Job:
     failed: str
     raw: str | None = None
     raw_limit: int = 0
+    core: int | None = None
 
     def write(self, file: Path) -> None:
         """As JSON; a folder whose name is no UTF-8 has half surrogates in it, which only Python's writer escapes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_llmperf.load import raw_file
@@ -21,14 +22,14 @@ _CHUNKS_PER_S_AND_STREAM = 40
 """What a stream is taken to bring where the load does not say."""
 
 
-def worker_count(plan: Plan, cores: int) -> int:
-    """As many workers as the expected rate of chunks needs, at least one, and one core left for others."""
+def worker_count(plan: Plan, most: int) -> int:
+    """As many workers as the expected rate of chunks needs, at least one and at most ``most``."""
     if plan.load.scheduled:
         expected = _send_rate(plan) * max(request.output_tokens for request in plan.requests)
     else:
         streams = len(plan.requests) if plan.load.value is None else min(plan.load.value, len(plan.requests))
         expected = streams * _CHUNKS_PER_S_AND_STREAM
-    return max(1, min(math.ceil(expected / _CHUNKS_PER_S_AND_WORKER), cores - 1))
+    return max(1, min(math.ceil(expected / _CHUNKS_PER_S_AND_WORKER), most))
 
 
 def _send_rate(plan: Plan) -> float:
@@ -42,11 +43,19 @@ def _send_rate(plan: Plan) -> float:
 
 
 def split(
-    plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float, keep_raw: bool = False
+    plan: Plan,
+    endpoint: Endpoint,
+    folder: Path,
+    *,
+    workers: int,
+    request_timeout_s: float,
+    keep_raw: bool = False,
+    cores: Sequence[int] = (),
 ) -> list[Job]:
     """One job a worker: conversation i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly.
 
-    More lanes than conversations would only wait for nothing: there are none.
+    More lanes than conversations would only wait for nothing: there are none. Where there are ``cores``, each worker
+    has one of them, in turn.
     """
     closed = plan.load.kind == "concurrency"
     conversations = math.ceil(len(plan.requests) / plan.turns)
@@ -76,6 +85,7 @@ def split(
             failed=str(folder / "failed"),
             raw=str(folder / raw_file.FOLDER / f"worker-{worker}.raw") if keep_raw else None,
             raw_limit=raw_file.RAW_LIMIT // count,
+            core=cores[worker % len(cores)] if cores else None,
         )
         for worker in range(count)
     ]

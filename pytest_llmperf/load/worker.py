@@ -28,6 +28,8 @@ def main() -> None:
     """Run the job named on the command line."""
     job = Job.read(Path(sys.argv[1]))
     key = os.environ.get(job.api_key_env, "") if job.api_key_env else ""
+    if job.core is not None:
+        os.sched_setaffinity(0, {job.core})
     os.set_blocking(sys.stdout.fileno(), False)
     _raise_file_limit()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """``argv`` as a list (never a shell string), and variables beside the inherited environment."""
+    """What to start.
+
+    Attributes:
+        argv: a list, never a shell string.
+        env: variables beside the inherited environment.
+        cores: of this machine, those that it may run on; () for all.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pytest_llmperf.model.acceptance import Acceptance as Acceptance  # noqa: PLC0414 (part of what a run says)
 from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 
 Role = Literal["candidate", "reference", "warmup", "confirmation"]
@@ -27,6 +28,9 @@ class ClientFacts:
         cpu_share: the busiest worker's CPU time over wall time.
         schedule_lag_p99_ms: 99th percentile of sent minus scheduled; None without a request rate.
         max_in_flight: the largest number of requests in flight at once.
+        coalesced_share: of the chunks that follow another one, those that came with the same read; None without any.
+            A server that sends several at once causes it, and so does a client that reads late.
+        cores: the core that each worker was bound to; () where they were not.
     """
 
     workers: int
@@ -37,6 +41,8 @@ class ClientFacts:
     cpu_share: float
     schedule_lag_p99_ms: float | None
     max_in_flight: int
+    coalesced_share: float | None = None
+    cores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,7 @@ class Run:
         started: UTC, ISO 8601.
         window_ns: monotonic start (before the first send) and end (after the last stream).
         acceptance: None when the engine has no counters of speculation.
+        prefix_hits: by the engine's counters; None when it has none.
         environment: facts by key, of engine, machine and client; ``checks.comparability`` knows which key matters.
         folder: where it is saved.
     """
@@ -70,4 +77,5 @@ class Run:
     acceptance: Acceptance | None
     environment: Mapping[str, str]
     findings: tuple[Finding, ...] = ()
+    prefix_hits: PrefixHits | None = None
     folder: Path | None = field(default=None, compare=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
@@ -59,7 +61,7 @@ class Campaign:
     family: int
     show: Callable[[str], None]
     clock: Clock = CLOCK
-    _seeds: int = 0
+    _seeds: Counter[str] = field(default_factory=Counter)
 
     @cached_property
     def servers(self) -> ServerPool:
@@ -250,7 +252,11 @@ class Campaign:
             clock=self.clock,
             show=self.show,
             environment=lambda server: gather(
-                supplied.case, server.arm, self.machine(case, server.arm), server.endpoint.model
+                supplied.case,
+                server.arm,
+                self.machine(case, server.arm),
+                server.endpoint.model,
+                pinned=bool(server.client_cores),
             ),
             next_seed=self._next_seed,
             material=supplied.material,
@@ -258,10 +264,15 @@ class Campaign:
             recorded=tuple(recorded),
         )
 
-    def _next_seed(self) -> int:
-        """No two runs of an invocation, and no run and its warm-up, send the same prompts."""
-        self._seeds += 1
-        text = f"{self.seed}/{self._seeds}"
+    def _next_seed(self, role: Role) -> int:
+        """No two runs of an invocation, and no run and its warm-up, send the same prompts.
+
+        How many warm-ups there are depends on the machine, so they have a series of their own: the measured runs of
+        an invocation with the same ``seed`` send the same prompts.
+        """
+        series = "warm-up" if role == "warmup" else "run"
+        self._seeds[series] += 1
+        text = f"{self.seed}/{series}/{self._seeds[series]}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
     def _discard(self, case: Case, error: EngineError) -> None:

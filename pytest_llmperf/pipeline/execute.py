@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
 from pytest_llmperf.checks import kept, lengths, validity
+from pytest_llmperf.checks.delivered import delivered_load
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
@@ -18,11 +19,13 @@ from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
-from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.pipeline.counting import Counting
+from pytest_llmperf.pipeline.servers import SCRAPE_TIMEOUT_S, Server
 from pytest_llmperf.workload import Deal, Material
 
 
@@ -89,7 +92,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     )
     started = clock.utc_now()
     log_start = server.log_size()
-    before = server.counters()
+    counting = Counting(server)
     capture = load.drive(
         plan,
         endpoint,
@@ -99,9 +102,11 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         alive=server.alive,
         progress=lambda progress: show(_line(task, server, progress)),
         keep_raw=case.suite.keep_raw == "all",
+        cores=server.client_cores,
     )
-    after = server.counters() if capture.end == "complete" else None
-    acceptance, restarted = _acceptance(server.arm, before, after)
+    if capture.end == "complete":
+        counting.finish()
+    acceptance, restarted = _acceptance(server.arm, counting.before, counting.after)
     run = Run(
         id=task.folder.name,
         suite=case.suite.name,
@@ -117,6 +122,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         records=capture.records,
         client=capture.client,
         acceptance=acceptance,
+        prefix_hits=_prefix_hits(server.arm, counting.before, counting.after),
         environment={
             **task.environment,
             "acceptance": _kind(acceptance),
@@ -125,19 +131,27 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         folder=task.folder,
     )
     values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
-    findings = (
-        *validity.client_findings(run.client, values, task.gates),
-        validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
-        lengths.input_length(run.records),
-        *validity.acceptance_findings(acceptance, run.records),
-        *_kept(case, capture),
-    )
-    run = replace(run, findings=findings)
+    findings = _findings(run, values, task, turns=plan.turns, silent=counting.silent)
+    run = replace(run, findings=(*findings, *_kept(case, capture)))
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
     if restarted is not None:
         raise restarted
     _require_sane(run, capture.end, server)
     return Trial(run, values)
+
+
+def _findings(run: Run, values: Mapping[str, float], task: Task, *, turns: int, silent: bool) -> tuple[Finding, ...]:
+    """What the run's own data say of its validity."""
+    most = run.client.max_in_flight
+    expected_hits = task.case.workload.expect_prefix_hits or validity.PREFIX_HITS
+    return (
+        *validity.client_findings(run.client, values, task.gates),
+        delivered_load(run.records, task.case.load, run.window_ns, task.gates, max_in_flight=most, turns=turns),
+        validity.prefix_findings(run.records, expected_hits, counted=run.prefix_hits),
+        lengths.input_length(run.records),
+        *validity.acceptance_findings(run.acceptance, run.records),
+        *([validity.silent_counters(SCRAPE_TIMEOUT_S)] if silent else []),
+    )
 
 
 def _acceptance(
@@ -157,6 +171,10 @@ def _kept(case: Case, capture: load.Capture) -> tuple[Finding, ...]:
     if case.suite.keep_raw != "all":
         return ()
     return (kept.raw_responses(capture.raw_kept, len(capture.records), RAW_LIMIT),)
+
+
+def _prefix_hits(arm: Arm, before: Counters | None, after: Counters | None) -> PrefixHits | None:
+    return None if before is None or after is None else engine_of(arm).prefix_hits(arm, before, after)
 
 
 def _line(task: Task, server: Server, now: Progress) -> str:

@@ -15,15 +15,19 @@ from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.telemetry.host import Host
 
 
-def gather(case: Case, arm: Arm, machine: Host, model_id: str) -> Mapping[str, str]:
-    """Facts of one arm on ``machine``, before anything about its speed is known."""
+def gather(case: Case, arm: Arm, machine: Host, model_id: str, *, pinned: bool) -> Mapping[str, str]:
+    """Facts of one arm on ``machine``, before anything about its speed is known.
+
+    ``pinned`` says whether client and engine have cores of their own.
+    """
     engine = engine_of(arm)
+    placement = "remote" if engine.elsewhere(arm) is not None else "pinned" if pinned else "shared"
     return {
         "hardware": machine.slug,
         "workload": workload_digest(case.workload, case.load),
         "weights": arm.model.weights,
         "client": "llmperf",
-        "client_placement": "shared" if engine.elsewhere(arm) is None else "remote",
+        "client_placement": placement,
         "client_version": __version__,
         "model": model_id,
         "args": shlex.join(redacted_args(arm.args)),

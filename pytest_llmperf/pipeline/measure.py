@@ -49,7 +49,7 @@ class CaseMeasurement:
     Attributes:
         case: with only the selected gates.
         subject: the arm under judgement.
-        next_seed: a seed that no run of this session had.
+        next_seed: a seed that no run of this session had, for a run of that role.
         material: what its plans need from files.
         dealer: gives each run its part of them.
         recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
@@ -66,7 +66,7 @@ class CaseMeasurement:
     clock: Clock
     show: Callable[[str], None]
     environment: Callable[[Server], Mapping[str, str]]
-    next_seed: Callable[[], int]
+    next_seed: Callable[[Role], int]
     material: Material
     dealer: Dealer
     recorded: tuple[Gate, ...] = ()
@@ -177,7 +177,7 @@ class CaseMeasurement:
             gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
             role=role,
             order=order,
-            seed=self.next_seed(),
+            seed=self.next_seed(role),
             folder=folder,
             environment=self.environment(server),
             material=self.material,

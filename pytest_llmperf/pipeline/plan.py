@@ -14,8 +14,9 @@ from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
 from pytest_llmperf.pipeline.facts import redacted, redacted_args
+from pytest_llmperf.pipeline.launching import command_of
 from pytest_llmperf.pipeline.measure import INTERLEAVING
-from pytest_llmperf.pipeline.servers import command_of, server_key
+from pytest_llmperf.pipeline.servers import server_key
 
 FOLDER = Path("<folder>")
 """Stands for the server's own folder, which has no name before it starts."""

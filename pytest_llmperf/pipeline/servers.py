@@ -5,24 +5,26 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_llmperf import registry
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import Engine, engine_of
-from pytest_llmperf.errors import DeathError, StartError, UnavailableError, UsageError
+from pytest_llmperf.errors import DeathError, StartError, UnavailableError
 from pytest_llmperf.launchers import ports
 from pytest_llmperf.launchers.base import Process, StopReport
-from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline.control import headers
+from pytest_llmperf.pipeline.launching import launch
+from pytest_llmperf.pipeline.placement import placement
 from pytest_llmperf.pipeline.readiness import Climb, exit_description
+from pytest_llmperf.telemetry.fetch import SilentError
 from pytest_llmperf.telemetry.prometheus import scrape
 
 STOP_GRACE_S = 10.0
@@ -39,7 +41,8 @@ _CLASSIFIED_LINES = 2000
 ATTACH_TIMEOUT_S = 10.0
 """A server of somebody else is up or it is not: nothing is loading that would be worth waiting for."""
 
-_SCRAPE_TIMEOUT_S = 5.0
+SCRAPE_TIMEOUT_S = 5.0
+"""For the page of counters: a busy engine answers late, one that does not answer at all must not cost more."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,6 +57,7 @@ class Server:
         session: unique name of this start; runs of one session share its luck.
         key: ``server_key`` of the arm.
         ready_s: from launch to the first generated token.
+        client_cores: the cores that its process was started off; () where it shares all of them, or is not ours.
     """
 
     arm: Arm
@@ -63,6 +67,7 @@ class Server:
     session: str
     key: str
     ready_s: float
+    client_cores: tuple[int, ...] = ()
     clock: Clock = CLOCK
 
     @property
@@ -77,9 +82,19 @@ class Server:
         """
         return self.process is None or self.process.poll() is None
 
+    def scrape(self) -> Counters | None:
+        """Its counters now; None when it shows none.
+
+        Raises:
+            SilentError: no whole page within ``SCRAPE_TIMEOUT_S``.
+        """
+        return scrape(f"{self.endpoint.url}/metrics", SCRAPE_TIMEOUT_S, headers(self.endpoint.api_key_env))
+
     def counters(self) -> Counters | None:
-        """Its counters now; None when it shows none."""
-        return scrape(f"{self.endpoint.url}/metrics", _SCRAPE_TIMEOUT_S, headers(self.endpoint.api_key_env))
+        """The same; None also when the page does not come in time."""
+        with suppress(SilentError):
+            return self.scrape()
+        return None
 
     def death(self, when: str) -> DeathError:
         """The error that says how its process ended, with the cause by its log and the last lines of that."""
@@ -128,20 +143,6 @@ def server_key(arm: Arm) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def command_of(engine: Engine, arm: Arm, folder: Path) -> Command | None:
-    """What is launched: the adapter's command with the arm's own arguments and environment; None for no process.
-
-    Raises:
-        UsageError: the arm has arguments or an environment, and there is no process to give them to.
-    """
-    command = engine.command(arm, folder)
-    if command is not None:
-        return Command(argv=(*command.argv, *arm.args), env={**command.env, **arm.env})
-    if arm.args or arm.env:
-        raise UsageError(f"{arm.name}: args and env have no effect, {arm.engine} starts no process")
-    return None
-
-
 def start(
     arm: Arm, folder_root: Path, clock: Clock = CLOCK, *, generation_timeout_s: float = GENERATION_TIMEOUT_S
 ) -> Server:
@@ -163,9 +164,10 @@ def start(
     folder = folder_root / session
     folder.mkdir(parents=True)
     engine.prepare(arm, folder)
+    cores = placement(os.sched_getaffinity(0))
     begun = clock.monotonic_ns()
     with ExitStack() as undo:
-        process = _launch(engine, arm, folder)
+        process = launch(engine, arm, folder, cores.engine)
         if process is not None:
             undo.callback(process.stop, STOP_GRACE_S)
         climb = Climb(
@@ -195,17 +197,9 @@ def start(
         session=session,
         key=server_key(arm),
         ready_s=(clock.monotonic_ns() - begun) / 1e9,
+        client_cores=() if process is None else cores.client,
         clock=clock,
     )
-
-
-def _launch(engine: Engine, arm: Arm, folder: Path) -> Process | None:
-    command = command_of(engine, arm, folder)
-    if command is None:
-        return None
-    launcher = registry.load("launcher", arm.launcher)()
-    process: Process = launcher.launch(command, folder=folder, run_id=uuid.uuid4().hex)
-    return process
 
 
 def _explained(error: StartError, engine: Engine, arm: Arm, process: Process | None) -> StartError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_llmperf.model.counters import Counters
-from pytest_llmperf.telemetry.fetch import NoAnswerError, SilentError, fetch
+from pytest_llmperf.telemetry.fetch import NoAnswerError, fetch
 
 _OK, _REDIRECT = 200, 300
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
@@ -32,12 +32,15 @@ def parse(text: str) -> Counters:
 def scrape(url: str, timeout_s: float, headers: Mapping[str, str] | None = None) -> Counters | None:
     """The counters behind ``url`` (the page's own, usually BASE/metrics).
 
-    None when there are none to read: no such page, no whole answer within ``timeout_s`` and ``fetch.LIMIT_BYTES``, or
-    something that is no Prometheus text (an error page, TensorRT-LLM's JSON).
+    None when there are none to read: no such page, more than ``fetch.LIMIT_BYTES``, or something that is no Prometheus
+    text (an error page, TensorRT-LLM's JSON).
+
+    Raises:
+        SilentError: no whole answer within ``timeout_s``.
     """
     try:
         reply = fetch("GET", url, timeout_s=timeout_s, headers=headers)
-    except (NoAnswerError, SilentError):
+    except NoAnswerError:
         return None
     if not _OK <= reply.status < _REDIRECT:
         return None

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_llmperf import load
+from pytest_llmperf.model.suite import Arm, Model
+from pytest_llmperf.pipeline import servers
 from tests.projects import Outcome, Project
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +120,32 @@ def test_when_pytest_itself_is_killed_its_engines_end_by_themselves(project: Pro
         process.kill()
         process.communicate(timeout=30)
     assert project.left_behind(wait_s=10) == []
+
+
+def test_the_same_prompts_sent_again_to_a_warm_cache_are_invalid_and_fresh_ones_are_not(project: Project) -> None:
+    """The seed names the prompts of the measured runs, however many warm-ups a session needs."""
+    model = Model(id="tiny-dsv3-mtp", weights="synthetic")
+    cached = Arm(name="cached", engine="embedded", model=model, options={"prompt_cache": True})
+    server = servers.start(cached, project.folder / "servers")
+    try:
+        with_cache = ["suites", "-m", "throughput", "-v", "--llmperf-endpoint", server.endpoint.url]
+        with_cache += ["--llmperf-set", 'gates={"output_throughput": {"margin": "60%", "cv": "20%"}}']
+        first = project.run(*with_cache, "--llmperf-seed=7", "--llmperf-accept=missing", "--llmperf-why=first night")
+        assert f"{ITEM}::throughput SKIPPED" in first.text, first.text
+        again = project.run(*with_cache, "--llmperf-seed=7")
+        assert f"{ITEM}::throughput INVALID" in again.text, again.text
+        assert "of prompt tokens from the cache (expected 0% to 1% of prompt tokens)" in again.text
+        fresh = project.run(*with_cache)
+        assert f"{ITEM}::throughput" in fresh.text
+        assert "INVALID" not in fresh.text, fresh.text
+    finally:
+        server.stop()
+    runs = [run["llmperf"] for run in fresh.run_files if run["llmperf"]["role"] == "candidate"]
+    plans = [run["plan"] for run in runs]
+    assert plans[:3] == plans[3:6]
+    assert len(set(plans)) == len(plans) - 3
+    told = [run["prefix_hits"] for run in runs]
+    assert [hits["found"] > hits["looked_up"] / 2 for hits in told[:7]] == [False] * 3 + [True] * 3 + [False]
 
 
 def test_a_server_of_somebody_else_is_measured_in_place_and_left_alone(project: Project) -> None:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from pytest_llmperf.engines.base import EngineOptions
+from pytest_llmperf.engines.prefix_cache import prefix_hits
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
 
@@ -67,6 +69,9 @@ class Scripted:
 
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
         return None
+
+    def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:
+        return prefix_hits(before, after)
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         return {"engine": "scripted", "engine_version": "1"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
 import pytest
@@ -27,6 +28,14 @@ def test_a_healthy_engine_passes_against_itself(project: Project) -> None:
     assert case["metrics"]["output_throughput"] > 0
     roles = [run["llmperf"]["role"] for run in outcome.run_files if run["llmperf"]["role"] != "warmup"]
     assert roles == [{"A": "reference", "B": "candidate"}[side] for side in "ABBAABBA"]
+    delivered = [
+        finding
+        for run in outcome.run_files
+        for finding in run["llmperf"]["findings"]
+        if finding["check"] == "delivered_load"
+    ]
+    assert len(delivered) == len(outcome.run_files)
+    assert all("of 4 in flight" in finding["value"] for finding in delivered)
 
 
 def test_no_two_runs_send_the_same_prompts(project: Project) -> None:
@@ -126,6 +135,37 @@ def test_a_baseline_of_another_workload_is_refused(project: Project) -> None:
     assert "workload" in outcome.text
 
 
+PLACED = """
+import os
+from pytest_llmperf.pipeline import servers
+from pytest_llmperf.pipeline.placement import Placement
+first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+servers.placement = lambda cores: Placement(CORES)
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_a_client_with_cores_of_its_own_says_so(project: Project) -> None:
+    project.write(only_stored())
+    conftest = project.folder / "conftest.py"
+    conftest.write_text(conftest.read_text() + PLACED.replace("CORES", "client=(last,), engine=(first,)"))
+    run = project.run("suites", "-v").run_files[-1]["llmperf"]
+    assert run["environment"]["client_placement"] == "pinned"
+    assert run["client"]["cores"] == [max(os.sched_getaffinity(0))]
+
+
+def test_a_baseline_of_another_placement_of_the_client_is_refused(project: Project) -> None:
+    project.write(only_stored())
+    conftest = project.folder / "conftest.py"
+    conftest.write_text(conftest.read_text() + PLACED.replace("CORES", ""))
+    project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
+    (path,) = (project.folder / "baselines").rglob("*.yaml")
+    path.write_text(path.read_text().replace("client_placement: shared", "client_placement: pinned"))
+    outcome = project.run("suites", "-v")
+    assert f"{CASE}::throughput NO BASELINE" in outcome.text
+    assert "client_placement: baseline pinned, here shared" in outcome.text
+
+
 def test_a_broken_baseline_file_is_named_with_its_line(project: Project) -> None:
     project.write(only_stored())
     project.run("suites", "--llmperf-accept=missing", "--llmperf-why=first night")
@@ -221,6 +261,20 @@ def test_an_endpoint_that_is_not_there_ends_in_seconds(project: Project) -> None
     assert outcome.code == 1
     assert "nobody answers at http://127.0.0.1:9" in outcome.text
     assert outcome.text.count(" FAILED ") == 1
+
+
+def test_a_metrics_page_that_never_answers_costs_a_run_its_bound_once_and_is_named(project: Project) -> None:
+    project.write(only_stored() + "  acceptance_length: 0.03\n")
+    conftest = project.folder / "conftest.py"
+    bound = "\nfrom pytest_llmperf.pipeline import servers, execute\n"
+    bound += "servers.SCRAPE_TIMEOUT_S = execute.SCRAPE_TIMEOUT_S = 0.3\n"
+    conftest.write_text(conftest.read_text() + bound)
+    with FakeServer(Behaviour(gap_s=0.001, silent_metrics=True)) as server:
+        outcome = project.run("suites", "-v", "--llmperf-endpoint", server.url)
+        assert server.scrapes == len(outcome.run_files) > 2
+    assert f"{CASE}::throughput NO BASELINE" in outcome.text, outcome.text
+    assert f"{CASE}::acceptance INVALID" in outcome.text
+    assert "engine_counters: no answer within 0.3 s" in outcome.text
 
 
 def test_a_variant_is_never_accepted(project: Project) -> None:

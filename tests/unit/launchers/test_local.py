@@ -57,6 +57,19 @@ def test_an_exit_code_stays_readable_until_and_after_the_stop(launch: Launch) ->
     assert process.poll() == 3
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_a_process_and_what_it_starts_keep_to_the_commands_cores(tmp_path: Path) -> None:
+    own = os.sched_getaffinity(0)
+    ask = "import os, subprocess, sys; print(os.sched_getaffinity(0), flush=True); sys.argv[1:] and subprocess.run("
+    code = ask + "[sys.executable, '-c', sys.argv[1]])"
+    command = Command(argv=(sys.executable, "-c", code, code), cores=(max(own),))
+    process = LocalLauncher().launch(command, folder=tmp_path, run_id=f"run-{tmp_path.name}")
+    wait_for(lambda: process.poll() is not None)
+    process.stop(0)
+    assert process.tail(2).splitlines() == [str({max(own)})] * 2
+    assert os.sched_getaffinity(0) == own
+
+
 def test_a_signal_is_a_negative_exit_code(launch: Launch) -> None:
     process = launch("import os; os.kill(os.getpid(), 9)")
     wait_for(lambda: process.poll() is not None)

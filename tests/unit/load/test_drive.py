@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import ssl
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +40,25 @@ def test_every_request_is_sent_once_and_read_whole(api: str, framing: str, tmp_p
     assert (records.first_token_ns - records.sent_ns >= 20_000_000).all()
     assert capture.window_ns[0] <= records.sent_ns.min()
     assert capture.window_ns[1] == records.done_ns.max()
+
+
+def test_workers_keep_to_the_cores_that_are_theirs(tmp_path: Path) -> None:
+    last = max(os.sched_getaffinity(0))
+    seen: set[tuple[int, ...]] = set()
+
+    def alive() -> bool:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                if str(tmp_path / "worker-").encode() in path.read_bytes():
+                    seen.add(tuple(os.sched_getaffinity(int(path.parent.name))))
+        return True
+
+    with FakeServer(Behaviour(gap_s=0.02)) as server:
+        client = drive(server, tmp_path, alive=alive, cores=(last,)).client
+        assert seen == {(last,)}
+        assert client.cores == (last,)
+        assert drive(server, tmp_path, workers=2, cores=(last,)).client.cores == (last, last)
+        assert drive(server, tmp_path).client.cores == ()
 
 
 def test_the_stream_is_understood_in_whatever_pieces_it_comes(tmp_path: Path) -> None:

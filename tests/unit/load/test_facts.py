@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from pytest_llmperf.load.facts import client_facts, schedule_lag_p99_ms
+from pytest_llmperf.load.facts import client_facts, coalesced_share, schedule_lag_p99_ms
 from pytest_llmperf.load.records_file import records_of
 from pytest_llmperf.load.row import Row
 from pytest_llmperf.load.rows_file import WorkerReport
-from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.records import Outcome, Records
 from pytest_llmperf.model.suite import Load
 
 RATE = Load(kind="request_rate", value=1.0)
@@ -21,6 +21,19 @@ def test_schedule_lag() -> None:
     assert schedule_lag_p99_ms(records([(3_000_000, 9_000_000)], scheduled=1_000_000)) == 2.0
     assert schedule_lag_p99_ms(records([(3, 9)])) is None
     assert schedule_lag_p99_ms(records([(-1, 9)], scheduled=5)) is None
+
+
+def test_chunks_of_one_read_are_coalesced() -> None:
+    def streams(*stamps: tuple[int, ...], outcome: Outcome = Outcome.OK) -> Records:
+        return records_of(
+            Row(index=i, planned_input_tokens=-1, asked_tokens=1, outcome=outcome, chunk_ns=each)
+            for i, each in enumerate(stamps)
+        )
+
+    assert coalesced_share(streams((1, 1, 2, 3, 3), (3, 4, 5))) == 2 / 6
+    assert coalesced_share(streams((1, 2, 3), (3, 4, 5))) == 0
+    assert coalesced_share(streams((1,), (1,))) is None
+    assert coalesced_share(streams((1, 1), outcome=Outcome.FAILED)) is None
 
 
 def test_lags_are_pooled_and_the_busiest_worker_counts() -> None:

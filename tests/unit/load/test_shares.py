@@ -69,22 +69,22 @@ def test_a_job_lies_in_a_folder_of_any_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "requests", "cores", "workers"),
+    ("load", "requests", "most", "workers"),
     [
-        (closed(4), 32, 8, 1),
-        (closed(1000), 2000, 8, 2),
-        (closed(1000), 100, 8, 1),
-        (closed(1000), 2000, 2, 1),
-        (closed(100_000), 100_000, 8, 7),
-        (Load(kind="burst"), 1500, 8, 3),
-        (Load(kind="request_rate", value=500.0), 10, 8, 3),
-        (Load(kind="ramp", ramp=Ramp(start=1.0, end=500.0)), 10, 8, 3),
-        (Load(kind="ramp", ramp=Ramp(start=500.0, end=1.0)), 10, 8, 3),
-        (closed(4), 32, 1, 1),
+        (closed(4), 32, 7, 1),
+        (closed(1000), 2000, 7, 2),
+        (closed(1000), 100, 7, 1),
+        (closed(1000), 2000, 1, 1),
+        (closed(100_000), 100_000, 7, 7),
+        (Load(kind="burst"), 1500, 7, 3),
+        (Load(kind="request_rate", value=500.0), 10, 7, 3),
+        (Load(kind="ramp", ramp=Ramp(start=1.0, end=500.0)), 10, 7, 3),
+        (Load(kind="ramp", ramp=Ramp(start=500.0, end=1.0)), 10, 7, 3),
+        (closed(4), 32, 0, 1),
     ],
 )
-def test_worker_count(load: Load, requests: int, cores: int, workers: int) -> None:
-    assert worker_count(plan_of(load, requests), cores) == workers
+def test_worker_count(load: Load, requests: int, most: int, workers: int) -> None:
+    assert worker_count(plan_of(load, requests), most) == workers
 
 
 @pytest.mark.parametrize(("gap_ns", "workers"), [(1_000_000_000, 1), (2_000_000, 3), (0, 5)])
@@ -93,3 +93,16 @@ def test_a_trace_needs_workers_for_its_busiest_second(gap_ns: int, workers: int)
     plan = plan_of(trace, 1000)
     at = [replace(request, at_ns=i * gap_ns) for i, request in enumerate(plan.requests)]
     assert worker_count(replace(plan, requests=tuple(at)), 8) == workers
+
+
+def test_each_worker_has_a_core_of_its_own_while_there_are_enough() -> None:
+    endpoint = Endpoint(url="http://x", model="m")
+
+    def cores_of(workers: int, cores: tuple[int, ...]) -> list[int | None]:
+        jobs = split(plan_of(closed(8), 8), endpoint, Path("/f"), workers=workers, request_timeout_s=9, cores=cores)
+        return [job.core for job in jobs]
+
+    assert cores_of(2, (6, 7)) == [6, 7]
+    assert cores_of(1, (6, 7)) == [6]
+    assert cores_of(3, (6, 7)) == [6, 7, 6]
+    assert cores_of(2, ()) == [None, None]

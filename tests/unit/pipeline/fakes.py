@@ -18,7 +18,7 @@ from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.result import CaseResult
-from pytest_llmperf.model.run import ClientFacts, Run
+from pytest_llmperf.model.run import ClientFacts, Role, Run
 from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Suite, Warmup, Workload
 from pytest_llmperf.model.verdict import Verdict
 from pytest_llmperf.pipeline.dealer import Dealer
@@ -130,7 +130,7 @@ class Bench:
             run=self._run,
         )
 
-    def _next_seed(self) -> int:
+    def _next_seed(self, role: Role) -> int:
         self.seeds += 1
         return self.seeds
 

@@ -77,9 +77,9 @@ def test_a_server_that_drips_is_silent_when_the_time_is_over(speak: Speak, schem
 
 
 @pytest.mark.parametrize("speak", [DRIPS["header"], DRIPS["body to the end"]], ids=["header", "body"])
-def test_a_metrics_page_that_drips_shows_no_counters(speak: Speak) -> None:
-    with speaking(speak) as place:
-        assert scrape(f"http://{place}/metrics", 0.3) is None
+def test_a_metrics_page_that_drips_is_silent(speak: Speak) -> None:
+    with speaking(speak) as place, pytest.raises(SilentError):
+        scrape(f"http://{place}/metrics", 0.3)
 
 
 def test_an_answer_without_end_is_given_up_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
