@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, count, pairwise
 from pathlib import Path
@@ -61,6 +62,22 @@ FRAMINGS: dict[str, Callable[[bytes], Framed]] = {
     "a length": with_length,
     "until the end": until_close,
 }
+
+
+def counted(stream: bytes, by: str) -> tuple[bytes, list[int]]:
+    """A recorded stream of a model whose tokens are words, with the counts that vLLM adds when it is asked for them."""
+    events, words, total = [], [], 0
+    for event in stream.split(b"\n\n"):
+        data = json.loads(event[6:]) if event.startswith(b"data: {") else {}
+        if data.get("choices"):
+            words.append(len(data["choices"][0]["text"].split()))
+            total += words[-1]
+            if by == "usage":
+                data["usage"] = {"prompt_tokens": 67, "total_tokens": 67 + total, "completion_tokens": total}
+            else:
+                data["choices"][0]["token_ids"] = list(range(words[-1]))
+        events.append(b"data: " + json.dumps(data).encode() if data else event)
+    return b"\n\n".join(events), words
 
 
 class Socket:
