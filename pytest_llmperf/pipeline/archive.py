@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_llmperf.model.case import Case, workload_digest
-from pytest_llmperf.model.records import Int64, TokenSource
+from pytest_llmperf.model.records import Int64, Outcome, TokenSource
 from pytest_llmperf.model.run import Role, Run
 from pytest_llmperf.model.suite import Load
 
@@ -55,7 +55,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
         "completed": int(ok.sum()),
         "failed": int((~ok).sum()),
         "total_input_tokens": _known_sum(records.input_tokens[ok]),
-        "total_output_tokens": _known_sum(records.output_tokens[ok]),
+        "total_output_tokens": records.total_output_tokens,
         **values,
         "llmperf": {
             "id": run.id,
@@ -71,6 +71,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "asked": {"workload": asdict(case.workload), "load": asdict(case.load)},
             "window_ns": list(run.window_ns),
             "client": asdict(run.client),
+            "outcomes": {outcome.name.lower(): int((records.outcome == outcome).sum()) for outcome in Outcome},
             "token_source": {
                 "output": _sources(records.token_source[ok]),
                 "chunks": _sources(records.chunk_source[ok]),

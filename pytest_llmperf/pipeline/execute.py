@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
-from pytest_llmperf.checks import lengths, validity
+from pytest_llmperf.checks import lengths, queueing, validity
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.engines.base import engine_of
+from pytest_llmperf.engines.queueing import queued_s
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
 from pytest_llmperf.load.capture import End, Progress
 from pytest_llmperf.model.case import Case
@@ -127,6 +128,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
         lengths.input_length(run.records),
         *validity.acceptance_findings(acceptance, run.records),
+        *queueing.queueing(run.records, queued_s(before, after)),
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import ssl
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +14,7 @@ from pytest_llmperf.model.records import NEVER, TokenSource
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Load
 from tests.fake_server import Behaviour, FakeServer
+from tests.tls import self_signed
 from tests.unit.load.driving import TOKENS, drive, planned
 
 
@@ -98,18 +97,14 @@ def test_a_request_rate_keeps_its_schedule(workers: int, tmp_path: Path) -> None
     assert server.max_in_flight > 5
 
 
-def test_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
-    try:
-        subprocess.run([*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("needs openssl")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    with FakeServer(tls=context) as server:
+@pytest.mark.parametrize("framing", ["chunked", "close"])
+def test_https(framing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, certificate = self_signed(tmp_path)
+    with FakeServer(Behaviour(framing=framing, tokens_per_chunk=3), tls=context) as server:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        assert drive(server, tmp_path / "trusted").records.reason == ("",) * 6
+        records = drive(server, tmp_path / "trusted").records
+        assert records.reason == ("",) * 6
+        assert np.diff(records.chunk_start).tolist() == [3] * 6
         monkeypatch.delenv("SSL_CERT_FILE")
         (reason, *_) = drive(server, tmp_path / "unknown").records.reason
     assert "CERTIFICATE_VERIFY_FAILED" in reason
