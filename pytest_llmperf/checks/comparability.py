@@ -28,7 +28,7 @@ TIMING_ONLY = ("client", "client_placement")
 """Facts of ``REFUSE`` that can move a time but not a count."""
 
 ENGINE = ("engine", "engine_version", "image", "model", "model_revision", "model_digest", "args", "options", "env")
-MACHINE = ("node", "gpu", "driver", "cuda")
+MACHINE = ("node", "gpu", "driver", "cuda", "governor")
 SLO = "slo"
 """The limits of goodput: what else was measured is comparable whatever they were."""
 OUTPUT = "output_tokens"

@@ -12,18 +12,20 @@ from pytest_llmperf.checks import comparability
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.model.case import Case, workload_digest
 from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.telemetry import host
 from pytest_llmperf.telemetry.host import Host
 
 
 def gather(case: Case, arm: Arm, machine: Host, model_id: str) -> Mapping[str, str]:
     """Facts of one arm on ``machine``, before anything about its speed is known."""
     engine = engine_of(arm)
+    here = engine.elsewhere(arm) is None
     return {
         "hardware": machine.slug,
         "workload": workload_digest(case.workload, case.load),
         "weights": arm.model.weights,
         "client": "llmperf",
-        "client_placement": "shared" if engine.elsewhere(arm) is None else "remote",
+        "client_placement": "shared" if here else "remote",
         "client_version": __version__,
         "model": model_id,
         "args": shlex.join(redacted_args(arm.args)),
@@ -32,6 +34,7 @@ def gather(case: Case, arm: Arm, machine: Host, model_id: str) -> Mapping[str, s
         "node": machine.node,
         "python": platform.python_version(),
         "kernel": platform.release(),
+        **({"governor": set_by} if here and (set_by := host.governor()) else {}),
         **engine.identity(arm),
         **({} if case.suite.slo is None else {comparability.SLO: str(case.suite.slo)}),
     }
