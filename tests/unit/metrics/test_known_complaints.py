@@ -25,14 +25,15 @@ def test_speculation_does_not_make_tokens_slow() -> None:
 
 
 def test_the_peak_counts_tokens() -> None:
-    steps = records(request(range(0, 2000, 10), each=[4] * 200))
+    steps = records(request(range(0, 1000, 10), each=[4] * 100))
     values = metrics.compute(steps, WINDOW, None)
-    assert values["max_output_tokens_per_s"] == 400 >= values["output_throughput"] == 400
+    assert (values["max_output_tokens_per_s"], values["output_throughput"]) == (400, 200)
 
 
 def test_a_ttft_is_no_itl() -> None:
-    values = metrics.compute(records(request([900, 910, 920])), WINDOW, None)
-    assert values["p99_itl_ms"] == pytest.approx(10)
+    values = metrics.compute(records(request([900, 910, 920]), request([1400, 1410], sent_ms=500)), WINDOW, None)
+    assert values["mean_itl_ms"] == values["p99_itl_ms"] == pytest.approx(10)
+    assert values["mean_ttft_ms"] == 900
 
 
 def test_a_stall_is_seen() -> None:
@@ -47,12 +48,22 @@ def test_no_pace_is_absent_and_not_zero() -> None:
     for one in (request([100], tokens=5), request([100, 100], each=[2, 3])):
         values = metrics.compute(records(one), WINDOW, None)
         assert not [name for name in values if "tpot" in name]
+        beside = metrics.compute(records(one, request([100, 120, 140], each=[1, 1, 1])), WINDOW, None)
+        assert beside["mean_tpot_ms"] == pytest.approx(20), "nor is it a 0 among others"
+
+
+COUNTED = {
+    "mean_tpot_ms", "mean_token_itl_ms", "output_throughput", "total_token_throughput", "max_output_tokens_per_s",
+    "slo_attainment",
+}  # fmt: skip
 
 
 def test_unknown_is_absent_and_not_zero() -> None:
     values = metrics.compute(records(request([100, 120], tokens=NEVER)), WINDOW, None, slo=Slo(tpot_s=1))
     assert all(value > 0 for value in values.values())
-    assert not {"mean_token_itl_ms", "output_throughput", "max_output_tokens_per_s", "slo_attainment"} & set(values)
+    assert not COUNTED & set(values)
+    beside = records(request([100, 120], tokens=NEVER), request([100, 120], each=[50, 50]))
+    assert not COUNTED & set(metrics.compute(beside, WINDOW, None, slo=Slo(tpot_s=1))), "nor is it left out of a sum"
 
 
 def test_failures_lower_goodput() -> None:
