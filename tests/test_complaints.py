@@ -12,7 +12,7 @@ import pytest
 TESTS = Path(__file__).parent
 ROW = re.compile(r"^\| (?P<complaint>[\w./-]+#\d+) \| (?P<wrong>[^|]+) \| (?P<rule>[^|]+) \| (?P<tests>[^|]+) \|$")
 NODE = re.compile(r"`([\w/]+\.py)::(test_\w+)`")
-PLACES = [TESTS / "unit" / "load" / "test_client_complaints.py", *TESTS.glob("unit/*/test_known_complaints.py")]
+PLACES = [TESTS / "unit" / "load" / "test_client_complaints.py", *sorted(TESTS.glob("unit/*/test_known_complaints.py"))]
 """Files of nothing but complaints."""
 
 

@@ -12,7 +12,8 @@ from pytest_llmperf import load
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.records import NEVER, TokenSource
 from pytest_llmperf.model.request_fields import RequestFields
-from pytest_llmperf.model.suite import Load
+from pytest_llmperf.model.suite import DataFile, Load, Ramp, Trace
+from pytest_llmperf.workload import Arrival, Material
 from tests.fake_server import Behaviour, FakeServer
 from tests.tls import self_signed
 from tests.unit.load.driving import TOKENS, drive, planned
@@ -85,9 +86,22 @@ def test_a_burst_sends_everything_at_once(tmp_path: Path) -> None:
     assert (capture.records.scheduled_ns == capture.window_ns[0]).all()
 
 
+ARRIVALS = Material(arrivals=[Arrival(at_s=0.02 * i) for i in range(10)])
+
+
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_request_rate_keeps_its_schedule(workers: int, tmp_path: Path) -> None:
-    what = planned(10, Load(kind="request_rate", value=50.0))
+@pytest.mark.parametrize(
+    "how",
+    [
+        Load(kind="request_rate", value=50.0),
+        Load(kind="request_rate", value=50.0, burstiness=0.3),
+        Load(kind="ramp", ramp=Ramp(start=30, end=90)),
+        Load(kind="trace", trace=Trace(data=DataFile(path="t", sha256="0"))),
+    ],
+    ids=str,
+)
+def test_an_open_loop_keeps_its_schedule(how: Load, workers: int, tmp_path: Path) -> None:
+    what = planned(10, how, material=ARRIVALS)
     with FakeServer(Behaviour(first_token_s=0.4)) as server:  # slower than the arrivals: they do not wait for it
         capture = drive(server, tmp_path, what, workers=workers)
     due = np.array([request.at_ns for request in what.requests]) + capture.window_ns[0]
