@@ -6,11 +6,7 @@ import math
 
 from pytest_llmperf.model.counters import Counters
 
-TOTALS = (
-    "vllm:request_queue_time_seconds_sum",
-    "sglang:queue_time_seconds_sum",
-    "trtllm_request_queue_time_seconds_sum",
-)
+TOTALS = ("vllm:request_queue_time_seconds_sum", "sglang:queue_time_seconds_sum")
 """Seconds, over all requests; the first that is there is used. llama.cpp shows none."""
 
 
