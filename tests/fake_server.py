@@ -26,6 +26,7 @@ silent          HTTP 200, and nothing more
 ping            HTTP 200, and comments for ever
 stall:N         nothing more after N chunks
 close:N         close the connection after N chunks
+hangup          close the connection without a byte
 reset:N         the same with a TCP reset
 error:N         an error event after N chunks
 short:N         end, in good order, after N tokens
@@ -52,6 +53,7 @@ class Behaviour:
         usage: send a usage object at the end.
         counts: understand ``continuous_usage_stats`` and ``return_token_ids``.
         refuses: a request field that is answered with HTTP 400.
+        together: no answer begins before so many requests are in flight; 0 for none.
         one_request_per_connection: close after each answer without having said so.
         silent_metrics: never answer GET /metrics.
         replay: file with a recorded stream to send instead of words.
@@ -70,6 +72,7 @@ class Behaviour:
     usage: bool = True
     counts: bool = False
     refuses: str = ""
+    together: int = 0
     one_request_per_connection: bool = False
     silent_metrics: bool = False
     replay: str = ""
@@ -132,6 +135,7 @@ class FakeServer:
 
     async def serve(self, on_ready: Any) -> None:
         self._over = asyncio.Event()
+        self._all_there = asyncio.Event()
         self._never = asyncio.Event()  # held here: a task that only waits for an event of its own may be collected
         server = await asyncio.start_server(self._connection, "127.0.0.1", self.port, backlog=4096, ssl=self.tls)
         self.port = server.sockets[0].getsockname()[1]
@@ -172,6 +176,8 @@ class FakeServer:
         self.seen.append(request)
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        if self.in_flight >= self.behaviour.together:
+            self._all_there.set()
         try:
             await self._generate(number, request, writer)
         finally:
@@ -179,6 +185,9 @@ class FakeServer:
 
     async def _generate(self, number: int, request: Seen, writer: asyncio.StreamWriter) -> None:
         name, count = self.behaviour.fault_of(number)
+        await self._all_there.wait()
+        if name == "hangup":
+            raise FaultError
         if self.behaviour.refuses in request.json:
             name, count = "status", 400
         if name == "deaf":

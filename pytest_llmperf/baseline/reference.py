@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pytest_llmperf.baseline.baseline import Baseline
-from pytest_llmperf.checks.comparability import ANY_HARDWARE, MACHINE, TIMING_ONLY, refusals, refused_goodput
+from pytest_llmperf.checks.comparability import (
+    ANY_HARDWARE,
+    MACHINE,
+    TIMING_ONLY,
+    refusals,
+    refused_goodput,
+    refused_output,
+)
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.measurement import Measurement, Observation
 
@@ -35,8 +42,8 @@ def reference(baselines: Iterable[Baseline], facts: Mapping[str, str]) -> Refere
     refused: dict[str, str] = {}
     environment: dict[str, str] = {}
     for baseline in baselines:
-        reasons = refusals(baseline.facts, facts)
-        if reasons:
+        reasons = [*refusals(baseline.facts, facts), refused_output(baseline.environment, facts)]
+        if reasons := [reason for reason in reasons if reason]:
             why = f"the baseline is not comparable: {'; '.join(reasons)}"
             refused |= {name: why for name in baseline.metrics if name not in refused}
             continue

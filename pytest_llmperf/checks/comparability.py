@@ -28,9 +28,14 @@ TIMING_ONLY = ("client", "client_placement")
 """Facts of ``REFUSE`` that can move a time but not a count."""
 
 ENGINE = ("engine", "engine_version", "image", "model", "model_revision", "model_digest", "args", "options", "env")
-MACHINE = ("node", "gpu", "driver", "cuda")
+MACHINE = ("node", "gpu", "driver", "cuda", "governor")
 SLO = "slo"
 """The limits of goodput: what else was measured is comparable whatever they were."""
+OUTPUT = "output_tokens"
+"""Of natural output: tokens of a run in all, the mean over runs; compared within a tolerance, and not shown."""
+
+OUTPUT_TOLERANCE = 0.01
+"""Share by which the output of two runs of natural output may differ."""
 
 COMPARE = (*ENGINE, *MACHINE, SLO)
 """Facts that are stored with a baseline and shown when they differ, in the order in which they are shown."""
@@ -55,6 +60,34 @@ def refused_goodput(baseline_environment: Mapping[str, str], facts: Mapping[str,
     """The metrics of goodput, each with the reason, when baseline and candidate were measured with other limits."""
     wanted, found = baseline_environment.get(SLO, "none"), facts.get(SLO, "none")
     return {} if wanted == found else dict.fromkeys(GOODPUT, f"{SLO}: baseline {wanted}, here {found}")
+
+
+def refused_output(reference: Mapping[str, str], candidate: Mapping[str, str]) -> str:
+    """Why answers of natural output were other work than the reference's, "" when they were not.
+
+    A reference that does not say how many tokens it had (exact output, an older baseline) does not matter.
+    """
+    wanted, found = reference.get(OUTPUT), candidate.get(OUTPUT)
+    if wanted is None:
+        return ""
+    if found is None:
+        return f"{OUTPUT}: reference {wanted}, here unknown"
+    return output_differs(float(wanted), float(found))
+
+
+def output_differs(reference_tokens: float, tokens: float) -> str:
+    """Why two runs of ``output: natural`` are not comparable, "" when they are.
+
+    Args:
+        reference_tokens: output tokens of a run in all, the mean over the reference's runs.
+        tokens: the same of the candidate, for as many requests.
+    """
+    if abs(tokens - reference_tokens) <= OUTPUT_TOLERANCE * reference_tokens:
+        return ""
+    return (
+        f"{tokens:.0f} output tokens a run, reference {reference_tokens:.0f}, more than {OUTPUT_TOLERANCE:.0%} apart: "
+        "answers of other lengths are other work; ask for exact output"
+    )
 
 
 def changed(reference: Mapping[str, str], candidate: Mapping[str, str]) -> dict[str, tuple[str, str]]:

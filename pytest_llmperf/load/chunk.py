@@ -36,7 +36,7 @@ def said_by_delta(choice: Mapping[str, Any], *, ended: bool) -> tuple[str, bool]
         calls = ({"function": call}, *calls)
     if calls:
         text += "".join(_called(call.get("function") or {}) for call in calls)
-    special = content == "" and "role" not in delta and not ended
+    special = content == "" and not delta.get("role") and not ended
     return text, text != "" or bool(calls) or special
 
 

@@ -75,8 +75,8 @@ _TABLE = (
     _throughput(
         "steady_state_output_throughput",
         "tok/s",
-        "output tokens / time from the last request's first token to the first request's last token, while all of them"
-        f" decode; absent when they never do{_COUNTED}",
+        "output tokens / time, from when as many requests have had their first token as are ever in flight to the last"
+        f" send, or to the first request's last token where that is later; absent where that is no time{_COUNTED}",
     ),
     _throughput(
         "max_output_tokens_per_s",

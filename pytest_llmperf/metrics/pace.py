@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pytest_llmperf.metrics.concurrency import max_in_flight
 from pytest_llmperf.metrics.samples import chunks_known, owners
 from pytest_llmperf.model.records import Int64, Records
 
@@ -24,14 +25,18 @@ def peak_tokens_per_s(records: Records) -> int | None:
 
 
 def steady_tokens_per_s(records: Records) -> float | None:
-    """Tokens per second while all requests decode; None when they never do, or tokens of chunks are unknown.
+    """Tokens per second between ramp-up and drain; None when there is no such time, or tokens of chunks are unknown.
 
-    From the last of the first tokens to the first of the last tokens: what came at its start was made before it.
+    Ramp-up ends when as many requests have had their first token as are ever in flight. The drain begins with the last
+    send, after which nothing takes the place of what ends; where all are sent before, with the first request's end.
     """
     if not chunks_known(records):
         return None
-    start = int(records.first_token_ns[records.ok].max())
-    end = int(records.last_token_ns[records.ok].min())
+    lanes, firsts = max_in_flight(records), np.sort(records.first_token_ns[records.ok])
+    if lanes > len(firsts):
+        return None
+    start = int(firsts[lanes - 1])
+    end = max(int(records.sent_ns.max()), int(records.last_token_ns[records.ok].min()))
     if end <= start:
         return None
     times, tokens = _arrivals(records)

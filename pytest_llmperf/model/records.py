@@ -88,6 +88,12 @@ class Records:
         return np.equal(self.outcome, Outcome.OK)
 
     @property
+    def total_output_tokens(self) -> int | None:
+        """Of all successful requests; None when one of them is unknown."""
+        counts = self.output_tokens[self.ok]
+        return None if (counts == NEVER).any() else int(counts.sum())
+
+    @property
     def failed(self) -> npt.NDArray[np.bool_]:
         """(n) True where the request failed by itself, and not because the run ended early."""
         return ~np.isin(self.outcome, (Outcome.OK, Outcome.ABANDONED))

@@ -18,7 +18,7 @@ from typing import Any
 
 from pytest_llmperf import __version__
 from pytest_llmperf.model.case import Case, workload_digest
-from pytest_llmperf.model.records import Int64, Records, TokenSource
+from pytest_llmperf.model.records import Int64, Outcome, Records, TokenSource
 from pytest_llmperf.model.run import Role, Run
 from pytest_llmperf.model.suite import Load
 
@@ -75,6 +75,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "gpus": case.suite.hardware.count,
             "metrics": list(values),
             "client": asdict(run.client),
+            "outcomes": {outcome.name.lower(): int((run.records.outcome == outcome).sum()) for outcome in Outcome},
             "token_source": token_sources(run.records),
             "acceptance": None if run.acceptance is None else asdict(run.acceptance),
             "prefix_hits": None if run.prefix_hits is None else asdict(run.prefix_hits),
@@ -93,7 +94,7 @@ def totals(run: Run) -> dict[str, float | int | None]:
         "completed": int(ok.sum()),
         "failed": int((~ok).sum()),
         "total_input_tokens": _known_sum(records.input_tokens[ok]),
-        "total_output_tokens": _known_sum(records.output_tokens[ok]),
+        "total_output_tokens": records.total_output_tokens,
     }
 
 

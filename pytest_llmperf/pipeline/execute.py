@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
-from pytest_llmperf.checks import kept, lengths, validity
+from pytest_llmperf.checks import kept, lengths, queueing, validity
 from pytest_llmperf.checks.delivered import delivered_load
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.engines.base import engine_of
+from pytest_llmperf.engines.queueing import queued_s
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
 from pytest_llmperf.load.capture import End, Progress
 from pytest_llmperf.load.raw_file import RAW_LIMIT
@@ -131,8 +132,12 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         folder=task.folder,
     )
     values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
-    findings = _findings(run, values, task, turns=plan.turns, silent=counting.silent)
-    run = replace(run, findings=(*findings, *_kept(case, capture)))
+    findings = (
+        *_findings(run, values, task, turns=plan.turns, silent=counting.silent),
+        *queueing.queueing(run.records, queued_s(counting.before, counting.after)),
+        *_kept(case, capture),
+    )
+    run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
     if restarted is not None:
         raise restarted

@@ -12,6 +12,7 @@ from pytest_llmperf.checks import comparability
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.model.case import Case, workload_digest
 from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.telemetry import host
 from pytest_llmperf.telemetry.host import Host
 
 
@@ -21,7 +22,8 @@ def gather(case: Case, arm: Arm, machine: Host, model_id: str, *, pinned: bool) 
     ``pinned`` says whether client and engine have cores of their own.
     """
     engine = engine_of(arm)
-    placement = "remote" if engine.elsewhere(arm) is not None else "pinned" if pinned else "shared"
+    here = engine.elsewhere(arm) is None
+    placement = "remote" if not here else "pinned" if pinned else "shared"
     return {
         "hardware": machine.slug,
         "workload": workload_digest(case.workload, case.load),
@@ -36,6 +38,7 @@ def gather(case: Case, arm: Arm, machine: Host, model_id: str, *, pinned: bool) 
         "node": machine.node,
         "python": platform.python_version(),
         "kernel": platform.release(),
+        **({"governor": set_by} if here and (set_by := host.governor()) else {}),
         **engine.identity(arm),
         **({} if case.suite.slo is None else {comparability.SLO: str(case.suite.slo)}),
     }

@@ -124,7 +124,10 @@ def _within_session(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, V
     verdicts: dict[str, Verdict] = {}
     for arm in sorted(arms):
         own = [gate for gate in gates if gate.reference == arm]
-        judged = judge.judge(measurement(work.of("reference", arm)), measurement(work.of("candidate")), own)
+        if why := comparability.refused_output(work.facts("reference", arm), work.facts()):
+            judged = judge.refuse(own, f"{arm} is not comparable: {why}")
+        else:
+            judged = judge.judge(measurement(work.of("reference", arm)), measurement(work.of("candidate")), own)
         verdicts |= {verdict.metric: verdict for verdict in judged}
     return verdicts
 

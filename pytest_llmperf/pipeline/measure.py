@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from pytest_llmperf.checks import preconditions
+from pytest_llmperf.checks import comparability, preconditions
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.case import Case
@@ -115,9 +115,9 @@ class CaseMeasurement:
         return (*found.values(), preconditions.warmed_up(steady=self.steady)) if found else ()
 
     def facts(self, role: Role = "candidate", arm: str | None = None) -> Mapping[str, str]:
-        """The environment of the first run of a role; {} before there is one."""
+        """The environment of the first run of a role, with what they answered in all; {} before there is one."""
         runs = self.of(role, arm)
-        return runs[0].run.environment if runs else {}
+        return {**runs[0].run.environment, **self._answered(runs)} if runs else {}
 
     def mean_values(self) -> dict[str, float]:
         """Mean of the candidate's runs, for every metric that all of them have."""
@@ -130,6 +130,14 @@ class CaseMeasurement:
             for name in METRICS
             if name in shared
         }
+
+    def _answered(self, runs: Sequence[Trial]) -> Mapping[str, str]:
+        """Of natural output: the output tokens of a run, the mean of those so far; {} where one of them is unknown."""
+        if self.case.workload.output != "natural":
+            return {}
+        totals = [trial.run.records.total_output_tokens for trial in runs]
+        known = [total for total in totals if total is not None]
+        return {comparability.OUTPUT: f"{sum(known) / len(known):.1f}"} if len(known) == len(totals) else {}
 
     def _warmed(self, arm: Arm, side: Role) -> Server:
         instance = side if side == "candidate" else f"{side} {arm.name}"

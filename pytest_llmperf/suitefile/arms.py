@@ -39,7 +39,7 @@ def resolve_arms(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> dict[st
 
 def _arm(draft: Draft, keys: SuiteKeys, chain: Sequence[tuple[str, ArmKeys]], workloads: Workloads) -> Arm | None:
     name, own = chain[-1]
-    merged, model = Merged(), Merged()
+    merged, model = Merged(of_arm=True), Merged(of_arm=False)
     if keys.model is not None:
         model.add(("model",), _written(keys.model))
     for ancestor, entry in chain:

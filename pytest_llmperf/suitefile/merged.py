@@ -15,9 +15,12 @@ class Merged:
 
     Attributes:
         homes: the mappings, oldest ancestor first.
-        values: what holds in the end; lists replace, ``args+`` appends to ``args``, ``env`` is merged by variable.
+        values: what holds in the end; lists replace. Of an arm, ``args+`` appends to ``args``, and ``env`` is merged by
+            variable; a model has no such keys, and whatever it says under them is the adapter's to refuse.
         origins: the place of each key.
     """
+
+    of_arm: bool
 
     homes: list[KeyPath] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
@@ -27,9 +30,9 @@ class Merged:
         """Put the keys written at ``home`` over those so far."""
         self.homes.append(home)
         for key, value in keys.items():
-            if key == "args+":
+            if key == "args+" and self.of_arm:
                 self.values["args"] = [*self.values.get("args", ()), *value]
-            elif key == "env":
+            elif key == "env" and self.of_arm:
                 self.values["env"] = {**self.values.get("env", {}), **value}
             else:
                 self.values[key] = value

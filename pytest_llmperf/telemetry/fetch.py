@@ -66,8 +66,9 @@ def fetch(
     with _Cut(timeout_s) as cut, requests.Session() as session:
         # No proxy and no .netrc: the load goes straight to the server too.
         session.trust_env = False
+        tls = ssl.create_default_context() if url.lower().startswith("https:") else None
         for scheme in ("http://", "https://"):
-            session.mount(scheme, _adapter(cut))
+            session.mount(scheme, _adapter(cut, tls))
         try:
             with session.request(
                 method,
@@ -143,11 +144,21 @@ class _Cut:
                     each.shutdown(socket.SHUT_RDWR)
 
 
-def _adapter(cut: _Cut) -> Any:
-    """A transport of requests whose connections report to ``cut``."""
+def _adapter(cut: _Cut, tls: ssl.SSLContext | None) -> Any:
+    """A transport of requests whose connections report to ``cut``.
+
+    It trusts whom the load client trusts, the system's authorities or those of ``SSL_CERT_FILE``, and not the list that
+    requests brings along.
+    """
     from requests.adapters import HTTPAdapter  # noqa: PLC0415 (not for collection time)
 
     class Adapter(HTTPAdapter):
+        def init_poolmanager(self, *args: Any, **kwargs: Any) -> Any:
+            return super().init_poolmanager(*args, **kwargs, ssl_context=tls)
+
+        def cert_verify(self, conn: Any, *_: Any) -> None:
+            conn.cert_reqs = "CERT_REQUIRED"
+
         def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
             pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
             base: Any = pool.ConnectionCls
@@ -171,6 +182,9 @@ def _no_answer(error: BaseException) -> NoAnswerError:
     root = _root(error)
     if isinstance(root, socket.gaierror):
         return NoAnswerError(f"its host name cannot be resolved ({root.strerror})", final=True)
+    if isinstance(root, ssl.SSLCertVerificationError):
+        remedy = "SSL_CERT_FILE can name a file with the authority to trust"
+        return NoAnswerError(f"TLS failed: {root.reason}: {root.verify_message}; {remedy}", final=True)
     if isinstance(root, ssl.SSLError):
         return NoAnswerError(f"TLS failed: {root.reason or root}", final=True)
     if isinstance(error, (exceptions.InvalidURL, exceptions.InvalidSchema, exceptions.MissingSchema)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,6 +60,15 @@ def _cpu_ticks(proc: Path) -> tuple[int, int]:
     """All and idle ticks (idle and waiting for disks) of all cores, from the first line of /proc/stat."""
     fields = [int(field) for field in (proc / "stat").read_text().splitlines()[0].split()[1:9]]
     return sum(fields), fields[3] + fields[4]
+
+
+def governor(sys: Path = Path("/sys")) -> str:
+    """How the kernel chooses the CPUs' clocks ("performance", "powersave"); "" where it has no say, as in most VMs."""
+    found = set()
+    for path in sys.glob("devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor"):
+        with suppress(OSError):
+            found.add(path.read_text().strip())
+    return " and ".join(sorted(found))
 
 
 def elsewhere(name: str) -> Host:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_llmperf.checks.comparability import COMPARE, REFUSE, changed, refusals, refused_goodput
+from pytest_llmperf.checks.comparability import (
+    COMPARE,
+    REFUSE,
+    changed,
+    output_differs,
+    refusals,
+    refused_goodput,
+    refused_output,
+)
 
 FACTS = {
     "hardware": "8x-nvidia-h200",
@@ -80,3 +88,23 @@ def test_goodput_of_other_limits_is_refused(baseline: dict[str, str], here: dict
     found = refused_goodput(baseline, here)
     assert set(found) == ({"request_goodput", "slo_attainment"} if refused else set())
     assert all(why.startswith("slo: baseline ") for why in found.values())
+
+
+@pytest.mark.parametrize(
+    ("reference", "tokens", "differs"),
+    [(1000, 1000, False), (1000, 1010, False), (1000, 990, False), (1000, 1011, True), (1000, 989, True),
+     (0, 0, False), (0, 1, True), (1000, 0, True)],
+)  # fmt: skip
+def test_natural_answers_of_other_lengths_are_other_work(reference: int, tokens: int, differs: bool) -> None:
+    why = output_differs(reference, tokens)
+    assert bool(why) == differs
+    assert not differs or f"{tokens} output tokens a run, reference {reference}" in why
+
+
+def test_natural_output_is_compared_where_the_reference_says_it() -> None:
+    said = {"output_tokens": "1000.0"}
+    assert refused_output({}, {"output_tokens": "5.0"}) == ""
+    assert refused_output(said, {"output_tokens": "1010.0"}) == ""
+    assert refused_output(said, {}) == "output_tokens: reference 1000.0, here unknown"
+    assert "1011 output tokens a run, reference 1000" in refused_output(said, {"output_tokens": "1011.0"})
+    assert changed(FACTS | said, FACTS | {"output_tokens": "1011.0"}) == {}

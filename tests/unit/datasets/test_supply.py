@@ -237,3 +237,27 @@ def test_a_broken_tokenizer_is_an_error_that_names_it(text: str, tmp_path: Path)
     (tmp_path / "tokenizer.json").write_text(text)
     with pytest.raises(DataError, match=str(tmp_path / "tokenizer.json")):
         supply(case(tmp_path, RANDOM, tmp_path))
+
+
+def test_nothing_here_asks_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """sglang#5386, #14407: the same, with everything that is needed, and with nothing of it."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the network was asked")
+
+    for name in ("connect", "connect_ex"):
+        monkeypatch.setattr(f"socket.socket.{name}", refuse)
+    for name in ("getaddrinfo", "create_connection"):
+        monkeypatch.setattr(f"socket.{name}", refuse)
+    write(tmp_path, GOOD)
+    model = TOKENIZERS / "bytelevel"
+    for wanted in (CUSTOM, TALKS, IDS, RANDOM):
+        assert supply(case(tmp_path, wanted, model)).material
+    for wanted in (
+        replace(CUSTOM, data=DataFile(path="gone")),
+        replace(TALKS, data=DataFile(path="gone")),
+        IDS,
+        RANDOM,
+    ):
+        with pytest.raises(UnavailableError):
+            supply(case(tmp_path, wanted, None))

@@ -10,7 +10,7 @@ from pytest_llmperf import load
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Load, Workload
-from pytest_llmperf.workload import plan
+from pytest_llmperf.workload import Material, plan
 from pytest_llmperf.workload.planner import USUAL_FIELDS
 from tests.fake_server import FakeServer
 
@@ -19,8 +19,10 @@ CLOSED = Load(kind="concurrency", value=2)
 
 
 def planned(requests: int = 6, how: Load = CLOSED, taken: RequestFields = USUAL_FIELDS, **fields: Any) -> Any:
-    workload = Workload(name="w", kind="words", requests=requests, input_tokens=8, output_tokens=TOKENS, **fields)
-    return plan(workload, how, seed=1, model_id="fake", fields=taken)
+    usual = {"kind": "words", "input_tokens": 8, "output_tokens": TOKENS}
+    material = fields.pop("material", Material())
+    workload = Workload(name="w", requests=requests, **{**usual, **fields})
+    return plan(workload, how, seed=1, model_id="fake", material=material, fields=taken)
 
 
 def drive(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import ssl
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,8 +14,10 @@ from pytest_llmperf import load
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.records import NEVER, TokenSource
 from pytest_llmperf.model.request_fields import RequestFields
-from pytest_llmperf.model.suite import Load
+from pytest_llmperf.model.suite import DataFile, Load, Ramp, Trace
+from pytest_llmperf.workload import Arrival, Material
 from tests.fake_server import Behaviour, FakeServer
+from tests.tls import self_signed
 from tests.unit.load.driving import TOKENS, drive, planned
 
 
@@ -107,9 +107,22 @@ def test_a_burst_sends_everything_at_once(tmp_path: Path) -> None:
     assert (capture.records.scheduled_ns == capture.window_ns[0]).all()
 
 
+ARRIVALS = Material(arrivals=[Arrival(at_s=0.02 * i) for i in range(10)])
+
+
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_request_rate_keeps_its_schedule(workers: int, tmp_path: Path) -> None:
-    what = planned(10, Load(kind="request_rate", value=50.0))
+@pytest.mark.parametrize(
+    "how",
+    [
+        Load(kind="request_rate", value=50.0),
+        Load(kind="request_rate", value=50.0, burstiness=0.3),
+        Load(kind="ramp", ramp=Ramp(start=30, end=90)),
+        Load(kind="trace", trace=Trace(data=DataFile(path="t", sha256="0"))),
+    ],
+    ids=str,
+)
+def test_an_open_loop_keeps_its_schedule(how: Load, workers: int, tmp_path: Path) -> None:
+    what = planned(10, how, material=ARRIVALS)
     with FakeServer(Behaviour(first_token_s=0.4)) as server:  # slower than the arrivals: they do not wait for it
         capture = drive(server, tmp_path, what, workers=workers)
     due = np.array([request.at_ns for request in what.requests]) + capture.window_ns[0]
@@ -119,18 +132,14 @@ def test_a_request_rate_keeps_its_schedule(workers: int, tmp_path: Path) -> None
     assert server.max_in_flight > 5
 
 
-def test_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1"
-    try:
-        subprocess.run([*make.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("needs openssl")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    with FakeServer(tls=context) as server:
+@pytest.mark.parametrize("framing", ["chunked", "close"])
+def test_https(framing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, certificate = self_signed(tmp_path)
+    with FakeServer(Behaviour(framing=framing, tokens_per_chunk=3), tls=context) as server:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        assert drive(server, tmp_path / "trusted").records.reason == ("",) * 6
+        records = drive(server, tmp_path / "trusted").records
+        assert records.reason == ("",) * 6
+        assert np.diff(records.chunk_start).tolist() == [3] * 6
         monkeypatch.delenv("SSL_CERT_FILE")
         (reason, *_) = drive(server, tmp_path / "unknown").records.reason
     assert "CERTIFICATE_VERIFY_FAILED" in reason

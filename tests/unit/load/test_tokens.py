@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,9 @@ from hypothesis import strategies as st
 
 from pytest_llmperf.load.answer import Answer, read_answer
 from pytest_llmperf.model.token_source import TokenSource
+from tests.unit.load.responses import RECORDED, counted
 
-STREAMS = Path(__file__).parents[2] / "data" / "streams"
-MTP = (STREAMS / "vllm-0.32.0_mtp_completions.sse").read_bytes()
+MTP = RECORDED["vllm-0.32.0_mtp_completions"]
 USAGE, IDS, NONE = TokenSource.USAGE, TokenSource.TOKEN_IDS, TokenSource.NONE
 
 
@@ -90,8 +89,8 @@ def test_a_token_without_text_counts_where_it_came() -> None:
 
 
 def test_recorded_usage_in_every_chunk_gives_the_tokens_of_each() -> None:
-    plain = read_answer((STREAMS / "sglang-0.5.16_completions.sse").read_bytes())
-    mtp = read_answer((STREAMS / "sglang-0.5.16_mtp_completions.sse").read_bytes())
+    plain = read_answer(RECORDED["sglang-0.5.16_completions"])
+    mtp = read_answer(RECORDED["sglang-0.5.16_mtp_completions"])
     assert counts(plain) == (6, USAGE, (1,) * 6, USAGE)
     assert counts(mtp) == (6, USAGE, (1, 2, 2, 1), USAGE)
 
@@ -99,22 +98,6 @@ def test_recorded_usage_in_every_chunk_gives_the_tokens_of_each() -> None:
 def test_recorded_mtp_without_counts_has_unknown_ones() -> None:
     answer = read_answer(MTP)
     assert (len(answer.chunk_ends), counts(answer)) == (105, (256, USAGE, (), NONE))
-
-
-def counted(stream: bytes, by: str) -> tuple[bytes, list[int]]:
-    """A recorded stream of a model whose tokens are words, with the counts that vLLM adds when it is asked for them."""
-    events, words, total = [], [], 0
-    for event in stream.split(b"\n\n"):
-        data = json.loads(event[6:]) if event.startswith(b"data: {") else {}
-        if data.get("choices"):
-            words.append(len(data["choices"][0]["text"].split()))
-            total += words[-1]
-            if by == "usage":
-                data["usage"] = {"prompt_tokens": 67, "total_tokens": 67 + total, "completion_tokens": total}
-            else:
-                data["choices"][0]["token_ids"] = list(range(words[-1]))
-        events.append(b"data: " + json.dumps(data).encode() if data else event)
-    return b"\n\n".join(events), words
 
 
 @pytest.mark.parametrize(("by", "source"), [("usage", USAGE), ("token_ids", IDS)])

@@ -36,7 +36,8 @@ def request(
     counted = sum(each) if each else len(chunks)
     told = {
         "planned_input_tokens": NEVER, "asked_tokens": NEVER, "input_tokens": 10, "outcome": Outcome.OK,
-        "token_source": TokenSource.USAGE, "chunk_source": TokenSource.USAGE if each else TokenSource.NONE,
+        "done_ns": chunks[-1] + MS if chunks else NEVER, "token_source": TokenSource.USAGE,
+        "chunk_source": TokenSource.USAGE if each else TokenSource.NONE,
     }  # fmt: skip
     return Row(
         index=0,
@@ -44,7 +45,6 @@ def request(
         scheduled_ns=NEVER if scheduled_ms is None else round(scheduled_ms * MS),
         first_token_ns=chunks[0] if chunks else NEVER,
         last_token_ns=chunks[-1] if chunks else NEVER,
-        done_ns=chunks[-1] + MS if chunks else NEVER,
         output_tokens=counted if tokens is None else tokens,
         chunk_ns=chunks,
         chunk_tokens=each,

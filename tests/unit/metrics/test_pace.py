@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_llmperf import metrics
 from pytest_llmperf.metrics.pace import peak_tokens_per_s, steady_tokens_per_s
-from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.records import Outcome, Records
 from tests.unit.metrics.examples import MS, records, request
 
 
@@ -40,6 +40,28 @@ def test_the_steady_state_is_when_all_decode() -> None:
     )
     # from 200 ms, whose tokens were made before, to 350 ms, whose tokens were made in it
     assert steady_tokens_per_s(made) == pytest.approx((2 + 4 + 5) / 0.150)
+
+
+def test_the_steady_state_of_a_closed_loop_has_neither_ramp_up_nor_drain() -> None:
+    """Two lanes; the last of four requests is sent at 500 ms."""
+    made = records(
+        request([100, 200, 300], each=[7, 1, 1]),
+        request([150, 250, 350, 480], each=[7, 1, 1, 1]),
+        request([400, 450, 600], sent_ms=310, each=[2, 2, 9]),
+        request([590, 700], sent_ms=500, each=[9, 9]),
+    )
+    # from 150 ms, when both lanes decode, to 500 ms, after which no lane gets another request
+    assert steady_tokens_per_s(made) == pytest.approx((1 + 1 + 1 + 1 + 1 + 2 + 2) / 0.350)
+
+
+def test_requests_one_after_another_are_steady_from_the_first_token_on() -> None:
+    made = records(*(request([at + 50, at + 90], sent_ms=at, each=[1, 1]) for at in (0, 100, 200)))
+    assert steady_tokens_per_s(made) == pytest.approx((1 + 2) / 0.150)
+
+
+def test_no_steady_state_where_not_all_that_were_in_flight_had_a_token() -> None:
+    hanging = request([], sent_ms=50, outcome=Outcome.TIMED_OUT, done_ns=900 * MS)
+    assert steady_tokens_per_s(records(request([100, 200], each=[1, 1]), hanging)) is None
 
 
 def test_no_steady_state_where_one_ended_before_another_began() -> None:

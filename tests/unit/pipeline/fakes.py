@@ -12,11 +12,13 @@ import numpy as np
 
 from pytest_llmperf import baseline
 from pytest_llmperf.clock import Clock, FakeClock
+from pytest_llmperf.load.records_file import records_of
+from pytest_llmperf.load.row import Row
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
-from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.records import Outcome, Records
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.run import ClientFacts, Role, Run
 from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Suite, Warmup, Workload
@@ -96,11 +98,16 @@ def no_records() -> Records:
     )  # fmt: skip
 
 
+def answered(tokens: int) -> Row:
+    return Row(index=0, planned_input_tokens=8, asked_tokens=8, outcome=Outcome.OK, output_tokens=tokens)
+
+
 @dataclass
 class Bench:
     """One case with scripted values.
 
-    ``script`` gives the values of a run; a value under the key ``invalid`` makes all metrics of the run invalid.
+    ``script`` gives the values of a run; a value under the key ``invalid`` makes all metrics of the run invalid, one
+    under ``answered`` is the output tokens of its only request.
     """
 
     tmp_path: Path
@@ -137,11 +144,12 @@ class Bench:
     def _run(self, task: Task, server: Server, clock: Clock, show: Callable[[str], None]) -> Trial:
         values = dict(self.script(task, server))
         findings = (INVALID,) if values.pop("invalid", 0) else ()
+        records = records_of([answered(int(values.pop("answered")))]) if "answered" in values else no_records()
         self.tasks.append(task)
         run = Run(
             id=task.folder.name, suite="suite", case=task.case.id, arm=server.arm.name, role=task.role,
             session=server.session, order=task.order, started="", seed=task.seed, plan_digest="", window_ns=(0, 1),
-            records=no_records(), client=ClientFacts(
+            records=records, client=ClientFacts(
                 workers=1, lag_mean_ms=0, lag_p50_ms=0, lag_p99_ms=0, lag_max_ms=0, cpu_share=0,
                 schedule_lag_p99_ms=None, max_in_flight=1,
             ), acceptance=None, environment=task.environment, findings=findings, folder=task.folder,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
 from pytest_llmperf.errors import UsageError
+from pytest_llmperf.model.records import NEVER
 from pytest_llmperf.model.verdict import Word
 from pytest_llmperf.pipeline.execute import Task
 from pytest_llmperf.pipeline.measure import INTERLEAVING
@@ -214,3 +217,43 @@ def test_a_broken_baseline_file_can_be_replaced(tmp_path: Path) -> None:
     path.write_text("kind: [")
     assert stored(tmp_path, 100, accept="all").verdicts()[THROUGHPUT].word is Word.SKIPPED
     assert stored(tmp_path, 100).verdicts()[THROUGHPUT].word is Word.PASSED
+
+
+def natural(
+    tmp_path: Path, new: int | None, old: int, *, output: Literal["exact", "natural"] = "natural", **fields: Any
+) -> Bench:
+    """Both arms as fast as each other; runs answer ``new`` and ``old`` tokens in all, two more or less by turns."""
+    reference = None if "accept" in fields or fields.pop("stored", False) else "old"
+    made = case(tmp_path, gate(THROUGHPUT, 0.2, reference=reference, cv=0.02))
+
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        tokens = {"new": new, "old": old}[server.arm.name]
+        around = NEVER if tokens is None else tokens + (2 if task.order % 2 else -2)
+        return {**script_of(steady())(task, server), "answered": around}
+
+    workload = replace(made.workload, output=output)
+    return Bench(tmp_path, replace(made, workload=workload), script, recorded=made.gates, **fields)
+
+
+def test_natural_answers_of_other_lengths_are_not_compared_with_an_arm(tmp_path: Path) -> None:
+    verdict = natural(tmp_path, 1020, 1000).verdicts()[THROUGHPUT]
+    assert verdict.word is Word.NO_BASELINE
+    assert "1020 output tokens a run, reference 1000, more than 1% apart" in verdict.cause
+    assert natural(tmp_path, 1009, 1000).verdicts()[THROUGHPUT].word is Word.PASSED
+    assert natural(tmp_path, 1020, 1000, output="exact").verdicts()[THROUGHPUT].word is Word.PASSED
+
+
+def test_natural_answers_of_other_lengths_are_not_compared_with_a_baseline(tmp_path: Path) -> None:
+    natural(tmp_path, 1000, 0, accept="all").judge()
+    (path,) = (tmp_path / "baselines").rglob("*.yaml")
+    assert 'output_tokens: "999.3"' in path.read_text(), "the mean of three runs"
+    verdict = natural(tmp_path, 1020, 0, stored=True).verdicts()[THROUGHPUT]
+    assert verdict.word is Word.NO_BASELINE
+    assert "the baseline is not comparable: 1018 output tokens a run, reference 999" in verdict.cause
+    assert natural(tmp_path, 1004, 0, stored=True).verdicts()[THROUGHPUT].word is Word.PASSED
+
+
+def test_natural_answers_that_nobody_counted_are_not_compared_with_counted_ones(tmp_path: Path) -> None:
+    natural(tmp_path, 1000, 0, accept="all").judge()
+    verdict = natural(tmp_path, None, 0, stored=True).verdicts()[THROUGHPUT]
+    assert "output_tokens: reference 999.3, here unknown" in verdict.cause

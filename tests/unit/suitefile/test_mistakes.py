@@ -94,6 +94,8 @@ NAMES = {
     "adapter-key": (with_line(ARM, ARM[:-1] + ", thread: 2}"), "4: engines.toy.thread: unknown field; did you mean 'threads'?"),
     "adapter-value": (with_line(ARM, ARM[:-1] + ", threads: two}"), "4: engines.toy.threads: 'two' must be a whole number"),
     "adapter-range": (with_line("{id: tiny}", "{id: tiny, mtp_damage: 2}"), "2: model.mtp_damage: 2 must be at most 1"),
+    "shape-env": (with_line("{id: tiny}", "{id: tiny, env: a}"), "2: model.env: unknown field"),
+    "shape-args": (with_line("{id: tiny}", "{id: tiny, args+: 1}"), "2: model.args+: unknown field"),
     "shape-key": (with_line("{id: tiny}", "{id: tiny, layer: 2}"), "2: model.layer: unknown field; did you mean 'layers'?"),
 }  # fmt: skip
 

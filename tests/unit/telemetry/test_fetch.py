@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -11,6 +12,8 @@ from pytest_llmperf.clock import CLOCK
 from pytest_llmperf.telemetry import fetch as module
 from pytest_llmperf.telemetry.fetch import NoAnswerError, Reply, SilentError, fetch
 from pytest_llmperf.telemetry.prometheus import scrape
+from tests.fake_server import FakeServer
+from tests.tls import self_signed
 
 Speak = Callable[[socket.socket, Event], None]
 BOUND_S = 10.0
@@ -142,3 +145,16 @@ def test_tls_where_there_is_none_is_final() -> None:
     with speaking(say(HEAD + b"\r\n")) as place, pytest.raises(NoAnswerError, match="TLS failed") as caught:
         fetch("GET", f"https://{place}/", timeout_s=5)
     assert caught.value.final
+
+
+def test_whom_tls_trusts_is_said_by_the_environment_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context, certificate = self_signed(tmp_path)
+    with FakeServer(tls=context) as server:
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))  # the load client has never heard of it
+        with pytest.raises(NoAnswerError, match="self-signed certificate; SSL_CERT_FILE can name a file") as caught:
+            fetch("GET", f"{server.url}/v1/models", timeout_s=5)
+        assert caught.value.final
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert fetch("GET", f"{server.url}/v1/models", timeout_s=5).status == 200
+        with pytest.raises(NoAnswerError, match=r"not valid for 'localhost'"):
+            fetch("GET", f"https://localhost:{server.port}/v1/models", timeout_s=5)

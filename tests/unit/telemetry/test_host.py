@@ -60,3 +60,13 @@ def test_busy_share_is_all_that_was_not_idle(tmp_path: Path, after: str, share: 
 
 def test_busy_share_is_unknown_without_the_kernels_word(tmp_path: Path) -> None:
     assert host.busy_share(FakeClock(), tmp_path) is None
+
+
+def test_the_governor_of_the_cpus_is_told(tmp_path: Path) -> None:
+    """aiperf#1424: it doubled TTFT."""
+    assert host.governor(tmp_path) == ""
+    for number, name in enumerate(["performance", "performance", "powersave"]):
+        folder = tmp_path / "devices" / "system" / "cpu" / f"cpu{number}" / "cpufreq"
+        folder.mkdir(parents=True)
+        (folder / "scaling_governor").write_text(f"{name}\n")
+    assert host.governor(tmp_path) == "performance and powersave"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -133,9 +134,9 @@ def test_send_times(load: Load, times: set[int | None]) -> None:
     ("workload", "load", "message"),
     [
         (WORKLOAD, Load(kind="request_rate"), "request_rate: None"),
-        (WORKLOAD, Load(kind="request_rate", value=1e-4), "request_rate: 0.0001: 32 requests take 320000 s"),
-        (WORKLOAD, Load(kind="request_rate", value=1e-300), "request_rate: 1e-300: 32 requests take"),
-        (WORKLOAD, Load(kind="request_rate", value=5e-324), "request_rate: 4.94066e-324: 32 requests take inf s"),
+        (WORKLOAD, Load(kind="request_rate", value=1e-4), "load: 32 requests take 320000 s"),
+        (WORKLOAD, Load(kind="request_rate", value=1e-300), "load: 32 requests take"),
+        (WORKLOAD, Load(kind="request_rate", value=5e-324), "load: 32 requests take inf s"),
         (WORKLOAD, Load(kind="concurrency", value=0), "concurrency: 0"),
         (replace(WORKLOAD, requests=0), CLOSED, "requests: 0"),
         (replace(WORKLOAD, input_tokens=0), CLOSED, "input_tokens: 0"),
@@ -144,3 +145,15 @@ def test_send_times(load: Load, times: set[int | None]) -> None:
 def test_what_makes_no_sense_is_an_error(workload: Workload, load: Load, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         plan(workload, load, seed=1, model_id="t")
+
+
+def test_the_digest_is_of_every_byte_of_every_body_in_order() -> None:
+    total = hashlib.sha256()
+    for request in MADE.requests:
+        total.update(len(request.body).to_bytes(8, "big") + request.body)
+    assert MADE.digest == f"sha256:{total.hexdigest()}"
+    first, second, *rest = MADE.requests
+    longer = replace(second, body=second.body + b" ")
+    moved = replace(first, body=first.body + second.body[:1]), replace(second, body=second.body[1:])
+    others = [(second, first, *rest), (first, longer, *rest), (first, second), (*moved, *rest)]
+    assert len({MADE.digest, *(replace(MADE, requests=requests).digest for requests in others)}) == 5
