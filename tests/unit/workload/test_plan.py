@@ -134,9 +134,9 @@ def test_send_times(load: Load, times: set[int | None]) -> None:
     ("workload", "load", "message"),
     [
         (WORKLOAD, Load(kind="request_rate"), "request_rate: None"),
-        (WORKLOAD, Load(kind="request_rate", value=1e-4), "load: 32 requests take 320000 s"),
-        (WORKLOAD, Load(kind="request_rate", value=1e-300), "load: 32 requests take"),
-        (WORKLOAD, Load(kind="request_rate", value=5e-324), "load: 32 requests take inf s"),
+        (WORKLOAD, Load(kind="request_rate", value=1e-4), "request_rate: 0.0001: 32 requests take 320000 s"),
+        (WORKLOAD, Load(kind="request_rate", value=1e-300), "request_rate: 1e-300: 32 requests take"),
+        (WORKLOAD, Load(kind="request_rate", value=5e-324), "request_rate: 4.94066e-324: 32 requests take inf s"),
         (WORKLOAD, Load(kind="concurrency", value=0), "concurrency: 0"),
         (replace(WORKLOAD, requests=0), CLOSED, "requests: 0"),
         (replace(WORKLOAD, input_tokens=0), CLOSED, "input_tokens: 0"),
