@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +32,7 @@ _GATES = [
 def main(url: str, ask: Ask, folder: Path) -> None:
     workload = Workload(name="pace", kind="words", requests=ask.total, input_tokens=16, output_tokens=ask.tokens)
     load = Load(kind="concurrency", value=ask.streams) if ask.requests else Load(kind="burst")
+    cores = sorted(os.sched_getaffinity(0))
     capture = drive(
         plan(workload, load, seed=1, model_id="pace"),
         Endpoint(url=url, model="pace"),
@@ -39,6 +41,7 @@ def main(url: str, ask: Ask, folder: Path) -> None:
         request_timeout_s=300,
         alive=lambda: True,
         workers=ask.workers,
+        cores=cores if len(cores) > 1 else (),
     )
     (folder / "seen.json").write_text(json.dumps(_seen(capture)))
 
