@@ -32,7 +32,10 @@ MACHINE = ("node", "gpu", "driver", "cuda")
 SLO = "slo"
 """The limits of goodput: what else was measured is comparable whatever they were."""
 
-COMPARE = (*ENGINE, *MACHINE, SLO)
+INJECTED = "injected"
+"""A loss that was made on purpose."""
+
+COMPARE = (*ENGINE, *MACHINE, SLO, INJECTED)
 """Facts that are stored with a baseline and shown when they differ, in the order in which they are shown."""
 
 

@@ -80,6 +80,13 @@ class Engine(Protocol):
             DeathError: a counter went backwards, so the server was restarted in between.
         """
 
+    def with_less_acceptance(self, arm: Arm, loss: float) -> Arm | None:
+        """An arm whose acceptance length is lower by at least ``loss`` tokens per step; None where there is none.
+
+        For gates that have to prove that they can fail: acceptance is counted by the engine, and nothing between it
+        and its client could lessen it.
+        """
+
     def identity(self, arm: Arm) -> Mapping[str, str]:
         """Facts that tell builds apart (``engine``, ``engine_version`` ...), read without the server."""
 

@@ -13,17 +13,19 @@ from pytest_llmperf import baseline, datasets, judge
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of
-from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
+from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError, UsageError
 from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.injection import Injection
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
+from pytest_llmperf.pipeline.injecting import Injector
 from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool
@@ -46,6 +48,7 @@ class Campaign:
         endpoint: a running server to measure instead of starting the arms' engines.
         arguments: the options that choose the same subject, values and baselines again.
         family: number of gated cases, over which p-values are adjusted.
+        inject: a loss to make in every candidate; may change between cases.
         show: takes the text of the progress line.
     """
 
@@ -58,6 +61,7 @@ class Campaign:
     arguments: str
     family: int
     show: Callable[[str], None]
+    inject: Injection | None = None
     clock: Clock = CLOCK
     _seeds: int = 0
 
@@ -100,13 +104,25 @@ class Campaign:
 
         An endpoint's API key is taken from ``LLMPERF_API_KEY`` where that is set, or from the variable that an arm of
         the external engine names.
+
+        Raises:
+            UsageError: a loss of acceptance is to be injected, and the engine cannot make one.
         """
         if self.endpoint is None:
-            return case.arm
+            return self._harmed(case.arm)
         key = engine_of(case.arm).api_key_env(case.arm) or (ENDPOINT_KEY if os.environ.get(ENDPOINT_KEY) else None)
         options = {"url": self.endpoint} | ({} if key is None else {"api_key_env": key})
         model = replace(case.arm.model, shape={})
-        return replace(case.arm, engine="external", model=model, options=options, args=(), env={})
+        return self._harmed(replace(case.arm, engine="external", model=model, options=options, args=(), env={}))
+
+    def _harmed(self, arm: Arm) -> Arm:
+        """The arm with the loss that only its engine can make; most are made in its traffic instead."""
+        if self.inject is None or self.inject.kind != "acceptance":
+            return arm
+        harmed = engine_of(arm).with_less_acceptance(arm, self.inject.share)
+        if harmed is None:
+            raise UsageError(f"--llmperf-inject={self.inject}: {arm.name}: the engine {arm.engine} cannot lose so much")
+        return harmed
 
     def prepare(self, case: Case, nodeid: str, *, live: bool) -> CaseResult:
         """Check machine and engine; start the engine only when ``live``."""
@@ -117,7 +133,7 @@ class Campaign:
             arm=case.arm.name,
             hardware=self.machine(case, self.subject(case)).label,
             subject=self._named(case),
-            variant=case.arm.variant_of is not None,
+            variant=case.arm.variant_of is not None or self.inject is not None,
             arguments=self.arguments,
         )
         if reason := self.unavailable(case):
@@ -164,7 +180,7 @@ class Campaign:
             return replace(prepared, verdicts=tuple(judge.void(case.gates, f"nothing was measured: {error}")))
         judged, failure = Judged((), {}), ""
         try:
-            with HostLease(show=self.show):
+            with HostLease(show=self.show), work.injecting():
                 judged = judge_case(work.case, work, self._shelf(case), prepared, self.clock)
         except EngineError as error:
             failure = error.describe()
@@ -223,9 +239,12 @@ class Campaign:
         return ""
 
     def _named(self, case: Case) -> str:
+        words = [f"injected {self.inject}"] if self.inject is not None else []
         if self.endpoint is not None:
-            return f"arm {case.arm.name} at {self.endpoint}"
-        return f"arm {case.arm.name}" if case.arm.variant_of is not None else ""
+            words.insert(0, f"arm {case.arm.name} at {self.endpoint}")
+        elif case.arm.variant_of is not None:
+            words.insert(0, f"arm {case.arm.name}")
+        return ", ".join(words)
 
     def _fitting_gpus(self, case: Case) -> tuple[str, ...]:
         wanted = (case.suite.hardware.gpu or "").lower()
@@ -256,6 +275,7 @@ class Campaign:
             material=supplied.material,
             dealer=self.dealer,
             recorded=tuple(recorded),
+            injector=None if self.inject is None or self.inject.kind == "acceptance" else Injector(self.inject),
         )
 
     def _next_seed(self) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from pytest_llmperf.checks import preconditions
+from pytest_llmperf.checks.comparability import INJECTED
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.case import Case
@@ -19,6 +21,7 @@ from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive, warmup
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial, execute
+from pytest_llmperf.pipeline.injecting import Injector
 from pytest_llmperf.pipeline.servers import Server
 from pytest_llmperf.workload import Material
 
@@ -53,6 +56,7 @@ class CaseMeasurement:
         material: what its plans need from files.
         dealer: gives each run its part of them.
         recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
+        injector: makes a loss in the candidate's runs, or None; see ``pipeline.injecting``.
         run: how one run is made.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
@@ -70,6 +74,7 @@ class CaseMeasurement:
     material: Material
     dealer: Dealer
     recorded: tuple[Gate, ...] = ()
+    injector: Injector | None = None
     run: Callable[[Task, Server, Clock, Callable[[str], None]], Trial] = execute
     trials: list[Trial] = field(default_factory=list)
     warm: set[str] = field(default_factory=set)
@@ -100,6 +105,15 @@ class CaseMeasurement:
         before = {arm.name: self._measure(arm, "reference", "confirmation") for arm in references}
         self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
         return before, self._measure(self.subject, "candidate", "confirmation")
+
+    @contextmanager
+    def injecting(self) -> Iterator[None]:
+        """While the case is measured; nothing of an injection outlives it."""
+        try:
+            yield
+        finally:
+            if self.injector is not None:
+                self.injector.close()
 
     def of(self, role: Role, arm: str | None = None) -> list[Trial]:
         """The runs of one role, in order; of one arm where it is named."""
@@ -139,6 +153,13 @@ class CaseMeasurement:
             self.warm.add(server.session)
         return server
 
+    def _reached(self, arm: Arm, side: Role) -> Server:
+        """The warm server, for the candidate behind what is injected."""
+        server = self._warmed(arm, side)
+        if self.injector is None or side != "candidate":
+            return server
+        return self.injector.through(server, lambda behind: self._execute(self.case, behind, "warmup", 0))
+
     def _warm_up(self, server: Server) -> None:
         wanted = self.case.suite.warmup
         short = replace(
@@ -161,7 +182,7 @@ class CaseMeasurement:
         """One run that counts; an invalid one is made again while there are replacements."""
         gated = {gate.metric.name for gate in (*self.case.gates, *self.recorded)}
         while True:
-            trial = self._execute(self.case, self._warmed(arm, side), role or side, self._measured)
+            trial = self._execute(self.case, self._reached(arm, side), role or side, self._measured)
             self._measured += 1
             if not (trial.invalid.keys() & gated) or self._replacements == REPLACEMENTS:
                 self.trials.append(trial)
@@ -172,6 +193,7 @@ class CaseMeasurement:
     def _execute(self, case: Case, server: Server, role: Role, order: int) -> Trial:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
         self.executed.append(folder.name)
+        injected = {INJECTED: str(self.injector.injection)} if self.injector and self.injector.covers(server) else {}
         task = Task(
             case=case,
             gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
@@ -179,7 +201,7 @@ class CaseMeasurement:
             order=order,
             seed=self.next_seed(),
             folder=folder,
-            environment=self.environment(server),
+            environment={**self.environment(server), **injected},
             material=self.material,
             place=self.dealer.deal(server.session, case.workload, warm_up=role == "warmup"),
         )

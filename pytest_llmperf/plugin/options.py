@@ -15,6 +15,7 @@ from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.verdict import Word
 
 if TYPE_CHECKING:
+    from pytest_llmperf.model.injection import Injection
     from pytest_llmperf.model.suite import Suite
 
 SUITE_SUFFIX = ".llmperf.yaml"
@@ -69,6 +70,12 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption("--llmperf-why", metavar="TEXT", help="the reason that is stored with an accepted baseline")
     group.addoption(
+        "--llmperf-inject",
+        metavar="LOSS",
+        help="make a loss on purpose, to see the gates notice it: ttft=+20%%, tpot=+10%%, e2el=+10%%, throughput=-10%%,"
+        " acceptance=-0.1, stall, drop or error",
+    )
+    group.addoption(
         "--llmperf-report",
         action="append",
         default=[],
@@ -99,6 +106,7 @@ class Options:
     named_baselines: str | None
     accept: Literal["none", "missing", "all"]
     why: str
+    inject: Injection | None
     reports: tuple[tuple[str, Path], ...]
     save: Path
     fail_on: frozenset[Word]
@@ -111,6 +119,7 @@ class Options:
         chosen += [f"--llmperf-endpoint={self.endpoint}"] if self.endpoint else []
         chosen += [f"--llmperf-set={key}={value}" for key, value in self.overrides.items()]
         chosen += [f"--llmperf-baselines={self.named_baselines}"] if self.named_baselines else []
+        chosen += [f"--llmperf-inject={self.inject}"] if self.inject else []
         return shlex.join(chosen)
 
 
@@ -168,6 +177,7 @@ def _read(config: pytest.Config) -> Options:
         named_baselines=config.getoption("llmperf_baselines"),
         accept=accept,
         why=why.strip(),
+        inject=_inject(config.getoption("llmperf_inject"), accept),
         reports=_reports(config.getoption("llmperf_report"), config.invocation_params.dir),
         save=config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf"),
         fail_on=_fail_on(config.getoption("llmperf_fail_on")),
@@ -188,6 +198,16 @@ def _endpoint(value: str | None) -> str | None:
     except ValidationError as error:
         why = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
         raise UsageError(f"--llmperf-endpoint: {why} (an API key belongs into the variable LLMPERF_API_KEY)") from None
+
+
+def _inject(value: str | None, accept: str) -> Injection | None:
+    if value is None:
+        return None
+    from pytest_llmperf.model import injection  # noqa: PLC0415 (only when something is injected)
+
+    if accept != "none":
+        raise UsageError(f"--llmperf-inject={value}: a loss made on purpose cannot become a baseline; leave one out")
+    return injection.parse(value)
 
 
 def _overrides(values: Sequence[str]) -> dict[str, str]:

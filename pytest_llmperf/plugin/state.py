@@ -106,6 +106,7 @@ class State:
                 why=self.options.why,
                 endpoint=self.options.endpoint,
                 arguments=self.options.again,
+                inject=self.options.inject,
                 family=max(1, sum(selected.in_family for selected in self._selected.values())),
                 show=self.progress,
             )

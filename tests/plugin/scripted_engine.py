@@ -68,6 +68,9 @@ class Scripted:
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
         return None
 
+    def with_less_acceptance(self, arm: Arm, loss: float) -> Arm | None:
+        return None
+
     def identity(self, arm: Arm) -> Mapping[str, str]:
         return {"engine": "scripted", "engine_version": "1"}
 
