@@ -5,6 +5,7 @@
     LlmperfError            anything of ours
     ├── SuiteError          a suite file that cannot be used; holds all its mistakes
     ├── BaselineError       a baseline file that cannot be read or written
+    ├── SavedRunError       a folder that holds no run which can be read back
     ├── UsageError          an option, fixture or CLI argument that makes no sense
     ├── UnavailableError    hardware, engine or data that is not here: the case is skipped
     ├── DataError           a data file or a tokenizer that is here and is not what the suite asks for: INVALID
@@ -64,6 +65,10 @@ class SuiteError(LlmperfError):
 
 class BaselineError(LlmperfError):
     """A baseline file that cannot be read, or one that may not be written."""
+
+
+class SavedRunError(LlmperfError):
+    """The folder of a saved run that is damaged, half written, or newer than we are; the text names the file."""
 
 
 class UsageError(LlmperfError):

@@ -7,6 +7,7 @@ from dataclasses import fields
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -62,14 +63,16 @@ def read_records(path: Path) -> Records:
         ValueError: it is no file of records.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             columns = dict(stored)
             columns = {**_unknown(columns), **columns}
             columns = {field.name: columns[field.name] for field in fields(Records)}
+        reason, text_sha256 = (_unpacked(columns.pop(name)) for name in _TEXTS)
+        return Records(**columns, reason=reason, text_sha256=text_sha256)
     except KeyError as error:
         raise ValueError(f"{path}: no column {error}: this is no file of records") from None
-    reason, text_sha256 = (_unpacked(columns.pop(name)) for name in _TEXTS)
-    return Records(**columns, reason=reason, text_sha256=text_sha256)
+    except (ValueError, EOFError, BadZipFile) as error:  # what a file that was cut, or is another one, comes to
+        raise ValueError(f"{path}: damaged, or no file of records: {error}") from None
 
 
 def _packed(texts: tuple[str, ...]) -> npt.NDArray[np.uint8]:

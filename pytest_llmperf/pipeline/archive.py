@@ -1,4 +1,4 @@
-"""Saved runs: one folder per run, written before anything is judged.
+"""Saved runs: one folder per run, written before anything is judged; ``pipeline.saved`` reads them back.
 
 ``run.json`` uses the key names of ``vllm bench serve --save-result`` where the meaning is the same, so that scripts
 which read those files read ours; what vLLM has no word for is under ``llmperf``. ``records.npz`` holds the raw stamps
@@ -16,10 +16,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pytest_llmperf import __version__
 from pytest_llmperf.model.case import Case, workload_digest
-from pytest_llmperf.model.records import Int64, TokenSource
+from pytest_llmperf.model.records import Int64, Records, TokenSource
 from pytest_llmperf.model.run import Role, Run
 from pytest_llmperf.model.suite import Load
+
+FORMAT = 1
+"""Of ``run.json``; raised when a reader of the format before would misread a file. Files of 0 do not say it, and lack
+what goodput and throughput per GPU need."""
 
 
 def new_folder(root: Path, case: Case, role: Role, now: datetime) -> Path:
@@ -40,24 +45,20 @@ def save(folder: Path, run: Run, values: Mapping[str, float], case: Case, log: b
 
 
 def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any]:
-    records, load = run.records, case.load
-    ok = records.ok
+    load = case.load
     return {
         "date": run.started,
         "backend": "openai-chat" if case.workload.api == "chat" else "openai",
         "model_id": run.environment.get("model", ""),
-        "num_prompts": len(records),
         "request_rate": load.value if load.kind == "request_rate" else "inf",
         "burstiness": "inf" if load.burstiness == "constant" else load.burstiness or 1.0,
         "max_concurrency": load.value if load.kind == "concurrency" else None,
         **_ramp_up(load),
-        "duration": (run.window_ns[1] - run.window_ns[0]) / 1e9,
-        "completed": int(ok.sum()),
-        "failed": int((~ok).sum()),
-        "total_input_tokens": _known_sum(records.input_tokens[ok]),
-        "total_output_tokens": _known_sum(records.output_tokens[ok]),
+        **totals(run),
         **values,
         "llmperf": {
+            "format": FORMAT,
+            "version": __version__,
             "id": run.id,
             "suite": run.suite,
             "case": run.case,
@@ -70,15 +71,36 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "workload": workload_digest(case.workload, case.load),
             "asked": {"workload": asdict(case.workload), "load": asdict(case.load)},
             "window_ns": list(run.window_ns),
+            "slo": None if case.suite.slo is None else asdict(case.suite.slo),
+            "gpus": case.suite.hardware.count,
+            "metrics": list(values),
             "client": asdict(run.client),
-            "token_source": {
-                "output": _sources(records.token_source[ok]),
-                "chunks": _sources(records.chunk_source[ok]),
-            },
+            "token_source": token_sources(run.records),
             "acceptance": None if run.acceptance is None else asdict(run.acceptance),
             "environment": dict(run.environment),
             "findings": [finding.to_dict() for finding in run.findings],
         },
+    }
+
+
+def totals(run: Run) -> dict[str, float | int | None]:
+    """What ``run.json`` says beside the metrics, by vLLM's names, and what follows from the columns like them."""
+    records, ok = run.records, run.records.ok
+    return {
+        "num_prompts": len(records),
+        "duration": (run.window_ns[1] - run.window_ns[0]) / 1e9,
+        "completed": int(ok.sum()),
+        "failed": int((~ok).sum()),
+        "total_input_tokens": _known_sum(records.input_tokens[ok]),
+        "total_output_tokens": _known_sum(records.output_tokens[ok]),
+    }
+
+
+def token_sources(records: Records) -> dict[str, dict[str, int]]:
+    """How many successful requests have their tokens, and the tokens of their chunks, from where."""
+    return {
+        "output": _sources(records.token_source[records.ok]),
+        "chunks": _sources(records.chunk_source[records.ok]),
     }
 
 
@@ -98,7 +120,6 @@ def _known_sum(column: Any) -> int | None:
 
 
 def _sources(column: Int64) -> dict[str, int]:
-    """How many successful requests have their counts from where."""
     return {source.name.lower(): count for source in TokenSource if (count := int((column == source).sum()))}
 
 

@@ -9,6 +9,7 @@ from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.metric import GROUPS, Metric
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.verdict import Verdict, Word, worst
+from pytest_llmperf.reports.layout import aligned, number
 
 ALSO_SHOWN = (
     "output_throughput", "request_throughput", "mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_itl_ms",
@@ -56,7 +57,7 @@ def _body(result: CaseResult) -> Iterator[str]:
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    yield from _table([row for verdict in verdicts for row in _rows(verdict)])
+    yield from aligned([row for verdict in verdicts for row in _rows(verdict)])
     yield from (_note(verdict) for verdict in verdicts if _note(verdict))
 
 
@@ -64,7 +65,7 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
     metric = METRICS[verdict.metric]
     runs = f"{verdict.runs} run{'s' * (verdict.runs != 1)}"
     if verdict.reference is None or verdict.measured is None or verdict.change is None:
-        value = "" if verdict.measured is None else f"{_number(verdict.measured)} {metric.unit}"
+        value = "" if verdict.measured is None else f"{number(verdict.measured)} {metric.unit}"
         yield verdict.metric, value, "", f"margin {_share(verdict.margin, metric)}", "", runs, str(verdict.word)
         return
     change = _change(verdict.change, metric)
@@ -73,7 +74,7 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
         change += f" [{_change(low, metric, unit=False)}, {_change(high, metric, unit=False)}]"
     yield (
         verdict.metric,
-        f"{_number(verdict.reference)} -> {_number(verdict.measured)} {metric.unit}".rstrip(),
+        f"{number(verdict.reference)} -> {number(verdict.measured)} {metric.unit}".rstrip(),
         change,
         f"margin {_share(verdict.margin, metric)}",
         _p_value(verdict),
@@ -118,7 +119,7 @@ def _note(verdict: Verdict) -> str:
 def _also(result: CaseResult) -> Iterator[str]:
     judged = {verdict.metric for verdict in result.verdicts}
     shown = [
-        f"{name} {_number(result.metrics[name])} {METRICS[name].unit}".rstrip()
+        f"{name} {number(result.metrics[name])} {METRICS[name].unit}".rstrip()
         for name in ALSO_SHOWN
         if name in result.metrics and name not in judged
     ]
@@ -151,22 +152,6 @@ def _next_steps(result: CaseResult) -> Iterator[str]:
         # A file that is there and does not fit is replaced only on purpose.
         mode = "missing" if all(verdict.cause.startswith("there is no file ") for verdict in unmatched) else "all"
         yield f"record one: {command} --llmperf-accept={mode} --llmperf-why='…'"
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip()
-
-
-def _number(value: float) -> str:
-    """Four significant digits, without an exponent."""
-    digits = max(0, 3 - _magnitude(value))
-    return f"{value:.{digits}f}"
-
-
-def _magnitude(value: float) -> int:
-    return len(str(int(abs(value)))) - 1 if abs(value) >= 1 else 0
 
 
 def _share(value: float, metric: Metric) -> str:

@@ -150,11 +150,3 @@ def test_an_item_says_its_verdicts_alone() -> None:
 @pytest.mark.parametrize("name", RESULTS)
 def test_result_survives_the_way_between_processes(name: str) -> None:
     assert CaseResult.from_dict(json.loads(json.dumps(RESULTS[name].to_dict()))) == RESULTS[name]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.00123, "0.001"), (1.5, "1.500"), (31.26, "31.26"), (718.24, "718.2"), (100412.0, "100412"), (0.0, "0.000")],
-)
-def test_numbers_have_four_digits(value: float, text: str) -> None:
-    assert terminal._number(value) == text

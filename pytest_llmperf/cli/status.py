@@ -1,0 +1,9 @@
+"""Exit statuses of the command."""
+
+from __future__ import annotations
+
+FINE = 0
+REGRESSION = 1
+USAGE = 2
+UNFIT = 10
+"""Invalid or unfit: what was asked could be done, and what came out must not be relied on."""

@@ -1,0 +1,35 @@
+"""A saved run: what its folder says, with all that its metrics need beside the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_llmperf.model.run import Run
+from pytest_llmperf.model.slo import Slo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRun:
+    """A run, as it was read back.
+
+    Attributes:
+        run: whole, its records and findings included; ``folder`` is where it was read from.
+        values: its metrics as they were computed when it was saved, by name; also of names that we no longer know.
+        totals: duration, requests and tokens as they were counted then, by vLLM's names.
+        slo: the limits of goodput.
+        gpus: how many served the model, 0 where that does not matter; None where the file does not say.
+        workload: the digest of what was asked.
+        asked: the definitions of workload and load.
+        version: of the pytest-llmperf that saved it, "" where the file does not say.
+    """
+
+    run: Run
+    values: Mapping[str, float]
+    totals: Mapping[str, float | int | None]
+    slo: Slo | None
+    gpus: int | None
+    workload: str
+    asked: Mapping[str, Any]
+    version: str
