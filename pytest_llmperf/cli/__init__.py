@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from pytest_llmperf import __version__
-from pytest_llmperf.cli import baseline, report
+from pytest_llmperf.cli import baseline, prove, report
 from pytest_llmperf.cli.status import USAGE
 
 
@@ -38,4 +38,5 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     baseline.add(commands)
     report.add(commands)
+    prove.add(commands)
     return parser

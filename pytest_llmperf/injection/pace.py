@@ -36,12 +36,12 @@ class Watched:
         Raises:
             UsageError: there are none with a token: nothing can be slowed down by a share.
         """
-        seen = [each for each in streams if each.first_ns is not None and each.last_ns is not None]
+        seen = [each for each in streams if each.first_ns is not None]
         if not seen:
             raise UsageError("nothing can be injected: no answer of the engine had a token that the proxy could see")
         ttfts = [(each.first_ns or 0) - each.asked_ns for each in seen]
         gaps = [((each.last_ns or 0) - (each.first_ns or 0)) / each.after_first for each in seen if each.after_first]
-        took_ns = max(each.last_ns or 0 for each in seen) - min(each.asked_ns for each in seen)
+        took_ns = max(each.last_ns or each.first_ns or 0 for each in seen) - min(each.asked_ns for each in seen)
         return cls(
             ttft_ns=sum(ttfts) / len(ttfts),
             gap_ns=sum(gaps) / len(gaps) if gaps else 0.0,

@@ -8,36 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from pytest_llmperf.errors import LlmperfError
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.injection import MOST, Injection, Slowdown
-from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.model.proof import Proof, State
+from pytest_llmperf.model.verdict import Word
 from pytest_llmperf.pipeline.campaign import Campaign
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
-    """What came of one gate of one case.
-
-    Attributes:
-        gate: of the case.
-        injection: what was done; None when nothing could be.
-        state: ``alive`` when it turned red, ``dead`` when it was judged and did not, ``unproven`` when it could not be
-            judged with a loss.
-        verdict: under the loss; None without one.
-        why: of a gate that is not alive.
-    """
-
-    case: str
-    gate: Gate
-    injection: Injection | None
-    state: Literal["alive", "dead", "unproven"]
-    verdict: Verdict | None = None
-    why: str = ""
 
 
 def prove(campaign: Campaign, cases: Sequence[Case]) -> Iterator[Proof]:
@@ -47,13 +26,13 @@ def prove(campaign: Campaign, cases: Sequence[Case]) -> Iterator[Proof]:
             injection = injection_for(gate)
             if injection is None:
                 why = f"nothing lessens {gate.metric.name} by twice its margin, {gate.margin:g}"
-                yield Proof(case=case.id, gate=gate, injection=None, state="unproven", why=why)
+                yield Proof(case=case.id, gate=gate, injection=None, state=State.UNPROVEN, why=why)
                 continue
             campaign.inject = injection
             try:
                 yield _proof(campaign, replace(case, gates=(gate,)), gate, injection)
             except LlmperfError as error:
-                yield Proof(case=case.id, gate=gate, injection=injection, state="unproven", why=str(error))
+                yield Proof(case=case.id, gate=gate, injection=injection, state=State.UNPROVEN, why=str(error))
             finally:
                 campaign.inject = None
         campaign.keep_for([case])
@@ -90,13 +69,13 @@ def _proof(campaign: Campaign, case: Case, gate: Gate, injection: Injection) -> 
         prepared = campaign.measure(case, prepared, case.gates)
     verdict = next(iter(prepared.verdicts), None)
     if verdict is not None and verdict.word is Word.REGRESSED:
-        return Proof(case=case.id, gate=gate, injection=injection, state="alive", verdict=verdict)
+        return Proof(case=case.id, gate=gate, injection=injection, state=State.ALIVE, verdict=verdict)
     if verdict is not None and verdict.word in {Word.PASSED, Word.IMPROVED, Word.INCONCLUSIVE}:
         return Proof(
-            case=case.id, gate=gate, injection=injection, state="dead", verdict=verdict,
+            case=case.id, gate=gate, injection=injection, state=State.DEAD, verdict=verdict,
             why=f"{verdict.word}{f': {verdict.cause}' if verdict.cause else ''}",
         )  # fmt: skip
     why = (
         prepared.failure or prepared.skipped or (f"{verdict.word}: {verdict.cause}" if verdict else "nothing measured")
     )
-    return Proof(case=case.id, gate=gate, injection=injection, state="unproven", verdict=verdict, why=why)
+    return Proof(case=case.id, gate=gate, injection=injection, state=State.UNPROVEN, verdict=verdict, why=why)

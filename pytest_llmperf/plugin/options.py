@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from pytest_llmperf.model.injection import Injection
     from pytest_llmperf.model.suite import Suite
 
-SUITE_SUFFIX = ".llmperf.yaml"
-"""What makes a file a suite."""
-
 FAIL_ON = "regressed,failed,invalid,no-baseline"
 _FAILABLE = {
     "regressed": Word.REGRESSED,

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_llmperf.model.suffix import SUITE_SUFFIX
 from pytest_llmperf.plugin import options, termination
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-SUITE_ITEM = f"{options.SUITE_SUFFIX}::"
+SUITE_ITEM = f"{SUITE_SUFFIX}::"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -62,7 +63,7 @@ def _check_command_line(config: pytest.Config, suites: Sequence[Path]) -> None:
 
 
 def _suites(path: Path) -> Iterator[Path]:
-    suffix = options.SUITE_SUFFIX
+    suffix = SUITE_SUFFIX
     if not path.is_dir():
         if path.name.endswith(suffix):
             yield path
