@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_llmperf.model.suite import Suite
 
 FAIL_ON = "regressed,failed,invalid,no-baseline"
+_REVISION = "git:"
 _FAILABLE = {
     "regressed": Word.REGRESSED,
     "failed": Word.FAILED,
@@ -57,7 +58,9 @@ def add(parser: pytest.Parser) -> None:
         help="seed of prompts and arrivals; fresh every session by default, so that no cache can know the prompts",
     )
     group.addoption(
-        "--llmperf-baselines", metavar="DIR", help="folder of the baselines (default: baselines/ in the rootdir)"
+        "--llmperf-baselines",
+        metavar="DIR|git:REF",
+        help="folder of the baselines (default: baselines/ in the rootdir), or what that held at a git revision",
     )
     group.addoption(
         "--llmperf-accept",
@@ -159,6 +162,7 @@ def _read(config: pytest.Config) -> Options:
     if config.getoption("llmperf_plan") and config.getoption("numprocesses", None):
         raise UsageError("--llmperf-plan shows the plan of one process; leave out -n")
     accept, why = config.getoption("llmperf_accept"), config.getoption("llmperf_why") or ""
+    save = config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf")
     if accept != "none" and not why.strip():
         raise UsageError(
             f"--llmperf-accept={accept} needs --llmperf-why='the reason', which is stored with the baseline"
@@ -169,14 +173,13 @@ def _read(config: pytest.Config) -> Options:
         endpoint=_endpoint(config.getoption("llmperf_endpoint")),
         overrides=_overrides(config.getoption("llmperf_set")),
         seed=int.from_bytes(os.urandom(6), "big") if seed is None else seed,
-        baselines=config.invocation_params.dir
-        / (config.getoption("llmperf_baselines") or config.rootpath / "baselines"),
+        baselines=_baselines(config, accept, save),
         named_baselines=config.getoption("llmperf_baselines"),
         accept=accept,
         why=why.strip(),
         inject=_inject(config.getoption("llmperf_inject"), accept),
         reports=_reports(config.getoption("llmperf_report"), config.invocation_params.dir),
-        save=config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf"),
+        save=save,
         fail_on=_fail_on(config.getoption("llmperf_fail_on")),
         plan=config.getoption("llmperf_plan"),
     )
@@ -195,6 +198,17 @@ def _endpoint(value: str | None) -> str | None:
     except ValidationError as error:
         why = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
         raise UsageError(f"--llmperf-endpoint: {why} (an API key belongs into the variable LLMPERF_API_KEY)") from None
+
+
+def _baselines(config: pytest.Config, accept: str, save: Path) -> Path:
+    named, usual = config.getoption("llmperf_baselines"), config.rootpath / "baselines"
+    if not (named or "").startswith(_REVISION):
+        return config.invocation_params.dir / (named or usual)
+    from pytest_llmperf.baseline.revision import checked_out  # noqa: PLC0415 (only when a revision is asked for)
+
+    if accept != "none":
+        raise UsageError(f"--llmperf-baselines={named} is only read; leave out --llmperf-accept")
+    return checked_out(usual, named.removeprefix(_REVISION), save / "baselines")
 
 
 def _inject(value: str | None, accept: str) -> Injection | None:
