@@ -28,7 +28,7 @@ def confirm(verdict: Verdict, gate: Gate, reference_value: float, confirmation_v
         return verdict
     difference = gate.transform(confirmation_value) - gate.transform(reference_value)
     change = gate.change(difference)
-    if difference > gate.floor:
+    if difference - gate.null > gate.floor:
         return replace(verdict, confirmation=change)
     first = "unknown" if verdict.change is None else size(gate, verdict.change, signed=True)
     why = f"not confirmed: {first} before, {size(gate, change, signed=True)} after a fresh start"

@@ -14,12 +14,13 @@ IMPROVED_LEVEL = 0.01
 def decide(gate: Gate, evidence: Evidence, look: Look, p_worse: float, p_better: float) -> Word:
     """REGRESSED where a loss is shown, PASSED where one of the margin is excluded, else INCONCLUSIVE.
 
-    ``p_worse`` and ``p_better`` are adjusted already. A loss below the floor is never REGRESSED, however clear.
+    ``p_worse`` and ``p_better`` are adjusted already. A loss below the floor is never REGRESSED, however clear. A gate
+    with ``at_least`` is never IMPROVED: to be better than promised moves no baseline.
     """
-    if p_worse <= look.alpha and evidence.difference > gate.floor:
+    if p_worse <= look.alpha and evidence.excess > gate.floor:
         return Word.REGRESSED
-    if p_better <= IMPROVED_LEVEL and -evidence.difference > gate.floor:
-        return Word.IMPROVED
+    if p_better <= IMPROVED_LEVEL and -evidence.excess > gate.floor:
+        return Word.IMPROVED if gate.at_least is None else Word.PASSED
     if evidence.p_loss(gate.delta) <= look.beta:
         return Word.PASSED
     return Word.INCONCLUSIVE
@@ -37,7 +38,10 @@ def cause(gate: Gate, evidence: Evidence, *, with_enough_sessions: float | None 
     seen = size(gate, visible_loss(gate, evidence.visible))
     if evidence.visible <= gate.delta:
         shown = size(gate, gate.change(evidence.difference), signed=True)
-        return f"borderline: a change of {shown} neither shows a loss nor excludes one of {size(gate, gate.margin)}"
+        goal = "" if gate.at_least is None else f", counted from {gate.at_least:g} times {gate.reference}"
+        return (
+            f"borderline: a change of {shown} neither shows a loss nor excludes one of {size(gate, gate.margin)}{goal}"
+        )
     limit = f"smallest visible change {seen} > margin {size(gate, gate.margin)}"
     if with_enough_sessions is not None and with_enough_sessions <= gate.delta:
         return f"baseline too small ({sessions}): {limit}"

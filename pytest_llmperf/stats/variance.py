@@ -25,6 +25,7 @@ class Sessions:
     Attributes:
         sizes: runs in each session.
         mean: mean of the session means, so that a session with many runs weighs no more than another.
+        mean_of_runs: mean of all runs.
         variance_of_means: sample variance (ddof 1) of the session means, 0 for one session.
         within: pooled variance within sessions (MSW), 0 where no session has two runs.
         within_df: its degrees of freedom, N - B.
@@ -33,6 +34,7 @@ class Sessions:
 
     sizes: tuple[int, ...]
     mean: float
+    mean_of_runs: float
     variance_of_means: float
     within: float
     within_df: int
@@ -46,6 +48,8 @@ class Sessions:
     @property
     def runs_inverse(self) -> float:
         """``1/r``: mean over sessions of 1 / runs, which is exact for unequal sessions."""
+        if not self.within_df:
+            return 1.0
         return math.fsum(1 / size for size in self.sizes) / len(self.sizes)
 
     @property
@@ -59,17 +63,23 @@ class Sessions:
 
 def sessions(groups: Sequence[Sequence[float]]) -> Sessions:
     """The one-way layout of values grouped by session; every group has at least one value."""
-    means = [mean(group) if len(group) > 1 else group[0] for group in groups]
-    sizes = tuple(len(group) for group in groups)
+    sizes = tuple(map(len, groups))
     total, count = sum(sizes), len(groups)
+    if total == count:  # one run a session: nothing is within, and both means are one
+        values = [group[0] for group in groups]
+        centre = mean(values)
+        between = math.fsum((value - centre) ** 2 for value in values) / (count - 1) if count > 1 else 0.0
+        return Sessions(sizes, centre, centre, between, 0.0, 0, between)
+    means = [mean(group) for group in groups]
     within_df = total - count
     grand = math.fsum(size * centre for size, centre in zip(sizes, means, strict=True)) / total
     spread = math.fsum(size * (centre - grand) ** 2 for size, centre in zip(sizes, means, strict=True))
     return Sessions(
         sizes=sizes,
         mean=mean(means),
+        mean_of_runs=mean([value for group in groups for value in group]),
         variance_of_means=sum_of_squares(means) / (count - 1) if count > 1 else 0.0,
-        within=math.fsum(sum_of_squares(group) for group in groups if len(group) > 1) / within_df if within_df else 0.0,
+        within=math.fsum(sum_of_squares(group) for group in groups if len(group) > 1) / within_df,
         within_df=within_df,
         between=spread / (count - 1) if count > 1 else 0.0,
     )
