@@ -5,7 +5,13 @@ metric and run, never a request. docs/verdicts.md explains the procedure and wha
 """
 
 from pytest_llmperf.judge.confirmation import confirm, unconfirmed
+from pytest_llmperf.judge.failures import failures
 from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
+from pytest_llmperf.judge.published import beside
 from pytest_llmperf.judge.verdicts import judge, refuse, sequential, undecided, void
+from pytest_llmperf.judge.words import provisional
 
-__all__ = ["LOOKS", "SINGLE", "Look", "confirm", "judge", "refuse", "sequential", "unconfirmed", "undecided", "void"]
+__all__ = [
+    "LOOKS", "SINGLE", "Look", "beside", "confirm", "failures", "judge", "provisional", "refuse", "sequential",
+    "unconfirmed", "undecided", "void",
+]  # fmt: skip

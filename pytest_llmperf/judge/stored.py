@@ -45,6 +45,15 @@ def compare(gate: Gate, baseline: Sessions, candidate: Sessions) -> Evidence:
     return Evidence(candidate.mean_of_runs - baseline.mean, se, df)
 
 
+def against_constant(gate: Gate, constant: float, candidate: Sessions) -> Evidence:
+    """The evidence against a number without noise, on the scale of judgement; the class prior is all that is known."""
+    prior = gate.metric.prior_cv if gate.cv is None else gate.cv
+    runs = sum(candidate.sizes)
+    clumped = sum(size * size for size in candidate.sizes) / runs**2
+    se = prior * math.sqrt(ASSUMED_SHARE * clumped + (1 - ASSUMED_SHARE) / runs)
+    return Evidence(candidate.mean_of_runs - constant, se, PRIOR_DF)
+
+
 def visible_with_enough_sessions(gate: Gate, baseline: Sessions, candidate: Sessions) -> float:
     """``Evidence.visible`` as it would be if the baseline had ``ENOUGH_SESSIONS`` sessions like those it has."""
     spread, _ = _variance(gate, baseline)

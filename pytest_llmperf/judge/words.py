@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pytest_llmperf.judge.evidence import Evidence
 from pytest_llmperf.judge.looks import Look
+from pytest_llmperf.judge.stored import ENOUGH_SESSIONS
 from pytest_llmperf.model.gate import Gate
-from pytest_llmperf.model.verdict import Word
+from pytest_llmperf.model.verdict import BASELINE, RECENT, Verdict, Word
 
 IMPROVED_LEVEL = 0.01
 """IMPROVED asks a person to move a baseline, so it wants more than REGRESSED does."""
@@ -46,6 +47,20 @@ def cause(gate: Gate, evidence: Evidence, *, with_enough_sessions: float | None 
     if with_enough_sessions is not None and with_enough_sessions <= gate.delta:
         return f"baseline too small ({sessions}): {limit}"
     return f"underpowered: {limit}"
+
+
+def provisional(verdict: Verdict, gate: Gate) -> str:
+    """What a verdict against a small baseline is worth: "provisional, 3 of 10 sessions, smallest loss visible 9 %".
+
+    "" for a baseline of ``stored.ENOUGH_SESSIONS`` or more, and for verdicts that no baseline's noise goes into.
+    """
+    stored_reference = verdict.against in {BASELINE, RECENT} and verdict.p_pass is not None
+    if not stored_reference or verdict.reference_sessions >= ENOUGH_SESSIONS or verdict.smallest_visible is None:
+        return ""
+    return (
+        f"provisional, {verdict.reference_sessions} of {ENOUGH_SESSIONS} sessions,"
+        f" smallest loss visible {size(gate, verdict.smallest_visible)}"
+    )
 
 
 def visible_loss(gate: Gate, difference: float) -> float:
