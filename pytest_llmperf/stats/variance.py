@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scipy.special import fdtri
+
 
 def mean(values: Sequence[float]) -> float:
     """Arithmetic mean, exactly rounded, so that the order of values never shows."""
@@ -53,6 +55,12 @@ class Sessions:
         return math.fsum(1 / size for size in self.sizes) / len(self.sizes)
 
     @property
+    def typical(self) -> float:
+        """``n0 = (N - sum n_i^2 / N) / (B - 1)``, the runs of a typical session; for two sessions or more."""
+        total = sum(self.sizes)
+        return (total - sum(size * size for size in self.sizes) / total) / (self.count - 1)
+
+    @property
     def variance(self) -> float:
         """Variance of one run, ``sT^2 = v_B + (1 - 1/r) MSW``, with B - 1 degrees of freedom.
 
@@ -88,13 +96,26 @@ def sessions(groups: Sequence[Sequence[float]]) -> Sessions:
 def session_share(layout: Sessions) -> float:
     """rho: the session's share of one run's variance, as one-way intraclass correlation; nan without any variance.
 
-    ``ICC(1) = (MSB - MSW) / (MSB + (n0 - 1) MSW)`` with ``n0 = (N - sum n_i^2 / N) / (B - 1)`` runs in a typical
-    session. May be negative. Source: Donner 1986, the ANOVA estimator; Shrout and Fleiss 1979 for equal groups.
+    ``ICC(1) = (MSB - MSW) / (MSB + (n0 - 1) MSW)`` with ``n0`` runs in a typical session. May be
+    negative. Source: Donner 1986, the ANOVA estimator; Shrout and Fleiss 1979 for equal groups.
     """
-    total = sum(layout.sizes)
-    typical = (total - sum(size * size for size in layout.sizes) / total) / (layout.count - 1)
-    scale = layout.between + (typical - 1) * layout.within
+    scale = layout.between + (layout.typical - 1) * layout.within
     return (layout.between - layout.within) / scale if scale > 0 else math.nan
+
+
+def session_share_interval(layout: Sessions, tail: float) -> tuple[float, float]:
+    """Confidence limits of rho with ``tail`` beyond each, for normal effects; a layout with variance within or between.
+
+    ``F = MSB / MSW`` over its quantiles: ``(F/F_u - 1) / (F/F_u + n0 - 1)``; exact for sessions of one size. Limits
+    below 0 are 0, since a share of variance is none. Source: Searle 1971, chapter 9.9; Donner 1986.
+    """
+    if not layout.within:
+        return 1.0, 1.0
+    ratio, n0 = layout.between / layout.within, layout.typical
+    upper = float(fdtri(layout.count - 1, layout.within_df, 1 - tail))
+    lower = float(fdtri(layout.count - 1, layout.within_df, tail))
+    low, high = ((ratio / bound - 1) / (ratio / bound + n0 - 1) for bound in (upper, lower))
+    return max(0.0, low), max(0.0, high)
 
 
 def moderated(own: float, own_df: float, prior: float, prior_df: float) -> tuple[float, float]:
