@@ -70,6 +70,10 @@ class Gate:
             raise ValueError(f"{self.metric.name} = {value}: a ratio metric must be positive and finite")
         return math.log(value) if self.metric.better == "lower" else -math.log(value)
 
+    def untransform(self, level: float) -> float:
+        """The value in the metric's unit that ``transform`` maps to ``level``."""
+        return self.sign * level if self.metric.scale == "absolute" else math.exp(self.sign * level)
+
     def change(self, difference: float) -> float:
         """A difference on the scale of judgement as people read it: a share, or in the unit, signed as measured."""
         if self.metric.scale == "absolute":
