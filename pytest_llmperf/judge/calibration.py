@@ -22,7 +22,7 @@ MARGINS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20)
 """What ``margin: auto`` chooses from: shares for ratio metrics, in the unit for absolute ones."""
 MARGIN_RUNS = 3
 """A margin must be visible at the look with so many runs: the second, so that the last is left for bad luck."""
-SHARE_TAIL = 0.05
+SHARE_TAIL = LIMIT_TAIL = 0.05
 
 
 def calibrate(runs: Measurement, metrics: Sequence[Metric]) -> Calibration:
@@ -39,7 +39,7 @@ def calibrate(runs: Measurement, metrics: Sequence[Metric]) -> Calibration:
     gates, found = [], []
     for metric in metrics:
         sample = samples[metric.name]
-        gate = _own_noise(Gate(metric=metric, margin=metric.margin), sample.layout.variance**0.5, len(sample.groups))
+        gate = _own_noise(Gate(metric=metric, margin=metric.margin), _limit(sample), len(sample.groups))
         noise = _noise(gate, sample)
         gates.append(gate if noise.margin is None else replace(gate, margin=noise.margin))
         found.append(noise)
@@ -65,7 +65,7 @@ def calibrated(gate: Gate, calibration: Calibration | None) -> Gate | None:
     noise = None if calibration is None else calibration.of(gate.metric.name)
     if calibration is None or noise is None or noise.margin is None:
         return None
-    return replace(_own_noise(gate, noise.cv, calibration.sessions), margin=noise.margin)
+    return replace(_own_noise(gate, noise.cv_limit, calibration.sessions), margin=noise.margin)
 
 
 def auto_margin(visible: float) -> float | None:
@@ -74,7 +74,11 @@ def auto_margin(visible: float) -> float | None:
 
 
 def _own_noise(gate: Gate, cv: float, sessions: int) -> Gate:
-    """The gate with the noise that was found for a prior; few sessions, or values that never moved, cannot say it."""
+    """The gate with a limit of the noise that was found for its prior, from enough sessions on.
+
+    The limit and not the noise itself: with sessions that agree by luck for both baseline and prior, 3.7 % of healthy
+    nights were red where the limit gives half of that. Values that never moved say nothing: people declare exactness.
+    """
     return replace(gate, cv=cv) if gate.cv is None and cv > 0 and sessions >= stored.ENOUGH_SESSIONS else gate
 
 
@@ -89,6 +93,10 @@ def _sample(runs: Measurement, metric: Metric) -> Sample:
     if missing:
         raise ValueError(f"{name}: no value in {missing} runs")
     return sample
+
+
+def _limit(sample: Sample) -> float:
+    return variance.upper_limit(sample.layout.variance, sample.layout.count - 1, LIMIT_TAIL) ** 0.5
 
 
 def _visible(gate: Gate, sample: Sample) -> dict[int, float]:
@@ -107,6 +115,7 @@ def _noise(gate: Gate, sample: Sample) -> Noise:
     return Noise(
         metric=gate.metric.name,
         cv=layout.variance**0.5,
+        cv_limit=_limit(sample),
         session_share=variance.session_share(layout) if several else None,
         session_share_interval=variance.session_share_interval(layout, SHARE_TAIL) if several else None,
         autocorrelation=autocorrelation([mean(group) for group in sample.groups]),

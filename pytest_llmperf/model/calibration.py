@@ -14,6 +14,7 @@ class Noise:
     Attributes:
         metric: name.
         cv: standard deviation of one run, sessions included.
+        cv_limit: its upper 95 % confidence limit, which serves as prior of the gate from ten sessions on.
         session_share: rho, the session's share of that variance; None where no session has two runs, or there is one.
         session_share_interval: its 90 % interval, None where it has none.
         autocorrelation: of successive session means, lag 1; None for fewer than four sessions. Above .3 a baseline of
@@ -25,6 +26,7 @@ class Noise:
 
     metric: str
     cv: float
+    cv_limit: float
     session_share: float | None
     session_share_interval: tuple[float, float] | None
     autocorrelation: float | None

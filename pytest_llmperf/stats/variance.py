@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy.special import fdtri
+from scipy.special import chdtri, fdtri
 
 
 def mean(values: Sequence[float]) -> float:
@@ -116,6 +116,11 @@ def session_share_interval(layout: Sessions, tail: float) -> tuple[float, float]
     lower = float(fdtri(layout.count - 1, layout.within_df, tail))
     low, high = ((ratio / bound - 1) / (ratio / bound + n0 - 1) for bound in (upper, lower))
     return max(0.0, low), max(0.0, high)
+
+
+def upper_limit(variance: float, df: float, tail: float) -> float:
+    """The upper confidence limit of a variance with ``tail`` above it: ``df s^2 / chi2_tail``, for normal values."""
+    return df * variance / float(chdtri(df, 1 - tail))
 
 
 def moderated(own: float, own_df: float, prior: float, prior_df: float) -> tuple[float, float]:

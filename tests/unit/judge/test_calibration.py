@@ -102,7 +102,7 @@ def test_a_gate_takes_margin_and_cv_of_its_calibration() -> None:
     calibration = one(aa(12, 2, 0.0027), THROUGHPUT)
     taken = calibrated(gate(THROUGHPUT), calibration)
     assert taken is not None
-    assert (taken.margin, taken.cv) == (0.01, calibration.noise[0].cv)
+    assert (taken.margin, taken.cv) == (0.01, calibration.noise[0].cv_limit)
     declared = calibrated(gate(THROUGHPUT, cv=0.05), calibration)
     assert declared is not None
     assert declared.cv == 0.05
