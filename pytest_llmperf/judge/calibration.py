@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -96,7 +97,7 @@ def _sample(runs: Measurement, metric: Metric) -> Sample:
 
 
 def _limit(sample: Sample) -> float:
-    return variance.upper_limit(sample.layout.variance, sample.layout.count - 1, LIMIT_TAIL) ** 0.5
+    return math.sqrt(variance.upper_limit(sample.layout.variance, sample.layout.count - 1, LIMIT_TAIL))
 
 
 def _visible(gate: Gate, sample: Sample) -> dict[int, float]:

@@ -1,8 +1,9 @@
 """The world of the nights: 8 cases x 5 metrics whose noise is correlated, and what can be wrong with it.
 
 Half of a session's effect is shared by all metrics of the night, half of a run's by the metrics of a case; true CVs
-differ from the class prior by a factor exp(.3 N). The candidate's runs are in one session. A fresh start renews half
-of the variance of a session, given the session before.
+differ from the class prior by a factor exp(.3 N). The candidate is one session. Of a session's variance a part
+stays over a fresh start (the machine, the day) and a part is drawn anew, so that effects before and after correlate by
+what stays.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class World:
         drift: how much slower the machine became from the first baseline session to the last; tonight is as the last.
         autocorrelation: lag-1, of the session effects of successive nights.
         recent: sessions of a second reference, 0 for none.
+        renewed: share of a session's variance that a fresh start draws anew.
         everywhere: whether a loss of all cases is judged, too, which takes as long again.
         cv_spread: of the logarithm of true CV / prior.
     """
@@ -60,6 +62,7 @@ class World:
     drift: float = 0.0
     autocorrelation: float = 0.0
     recent: int = 0
+    renewed: float = 0.5
     everywhere: bool = False
     cv_spread: float = 0.3
 
@@ -100,12 +103,13 @@ def draw(world: World, rng: np.random.Generator, runs: int) -> Noise:
         return np.asarray(scale * noise + shift, dtype=np.float64)
 
     stored = np.array([runs_of(sessions[i], slow[i] + trend[i], world.runs) for i in range(past)])
-    renewed = math.sqrt(0.5) * (sessions[past] + _sessions(world, rng, 1)[0])
+    kept, news = 1 - world.renewed, math.sqrt(1 - (1 - world.renewed) ** 2)
+    again = kept * sessions[past] + news * _sessions(world, rng, 1)[0]
     return Noise(
         anchor=stored[: world.sessions],
         recent=stored[world.sessions :],
         candidate=runs_of(sessions[past], slow[past], runs),
-        fresh=runs_of(renewed, slow[past], 1)[0],
+        fresh=runs_of(again, slow[past], 1)[0],
     )
 
 

@@ -15,6 +15,7 @@ WORLDS: Mapping[str, World] = {
     "2 % of sessions slowed by 8 %": World(slowed=0.02),
     "3 % drift over the baseline": World(drift=0.03),
     "nights correlated (.5)": World(autocorrelation=0.5),
+    "a restart renews only .3": World(renewed=0.3),
     "true rho .8": World(rho=0.8),
     "true rho .8, 3 runs a session": World(rho=0.8, runs=3),
     "true rho .2, 3 runs a session": World(rho=0.2, runs=3),
