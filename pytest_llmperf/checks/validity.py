@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pytest_llmperf.model.acceptance import Acceptance
+from pytest_llmperf.model.acceptance import ACCEPTANCE, Acceptance
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import Records
@@ -92,7 +92,7 @@ def acceptance_findings(acceptance: Acceptance | None, records: Records) -> list
             expected="at least one draft a step, no more accepted than drafted, and no more tokens than the run's own",
             evidence="the server's counters before and after the run, and the tokens of its requests",
             remedy="let nobody else use the server meanwhile; else its counters are broken",
-            metrics=frozenset({"acceptance_length", "acceptance_rate"}),
+            metrics=frozenset(ACCEPTANCE),
         )
     ]
 
