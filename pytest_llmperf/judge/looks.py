@@ -34,5 +34,8 @@ def halved(looks: Sequence[Look]) -> tuple[Look, ...]:
     return tuple(replace(look, alpha=look.alpha / 2) for look in looks)
 
 
+TURNS = (Look(4, 0.025, 0.025), Look(8, 0.025, 0.025))
+"""Tries of an A/B: more turns only while undecided. Each error adds up to at most 5 %, by the union bound."""
+
 SINGLE = Look(1, 0.05, 0.05)
 """One try at whatever number of runs there is."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pytest_llmperf.judge import exact, interleaved, stored, words
 from pytest_llmperf.judge.evidence import Evidence
-from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look, halved
+from pytest_llmperf.judge.looks import LOOKS, SINGLE, TURNS, Look, halved
 from pytest_llmperf.judge.references import of_two
 from pytest_llmperf.judge.samples import Sample, first_runs, read, runs_of, verdict
 from pytest_llmperf.model.gate import Gate
@@ -44,7 +44,7 @@ def judge(
         reference: of the baseline, or of the arm that the gates name.
         candidate: all runs so far.
         gates: of one case.
-        look: how much error this try may spend; gates against an arm and exact ones have no looks.
+        look: how much error this try may spend.
         family: C, the number of gated cases that are judged together.
 
     Raises:
@@ -75,7 +75,7 @@ def _judge(
         elif index in adjusted:
             verdicts.append(_close(gate, state, look, *adjusted[index]))
         else:
-            verdicts.append(_close(gate, state, SINGLE, state.evidence.p_worse, state.evidence.p_better))
+            verdicts.append(_close(gate, state, look, state.evidence.p_worse, state.evidence.p_better))
     return verdicts
 
 
@@ -128,6 +128,27 @@ def _sequence(
         now = _judge(there, first_runs(candidate, look.runs), gates, look, family)
         verdicts = [later if undecided([first]) else first for first, later in zip(verdicts, now, strict=True)]
     return verdicts
+
+
+def alternating(
+    reference: Measurement, candidate: Measurement, gates: Sequence[Gate], *, looks: Sequence[Look] = TURNS
+) -> list[Verdict]:
+    """The verdicts of an A/B after the turns so far, each gate with the word of the first look that decided it.
+
+    Each look sees the first ``look.runs`` runs of both sides; all gates compare with the arm of ``reference``.
+    """
+    verdicts: list[Verdict] = []
+    for look in looks:
+        if verdicts and (look.runs > len(runs_of(candidate)) or not open_turns(verdicts)):
+            break
+        now = judge(first_runs(reference, look.runs), first_runs(candidate, look.runs), gates, look=look)
+        verdicts = [later if open_turns([first]) else first for first, later in zip(verdicts or now, now, strict=True)]
+    return verdicts
+
+
+def open_turns(verdicts: Sequence[Verdict]) -> bool:
+    """True when more turns of an A/B could decide a gate."""
+    return any(each.word is Word.INCONCLUSIVE and each.p_pass is not None for each in verdicts)
 
 
 def undecided(verdicts: Sequence[Verdict]) -> bool:

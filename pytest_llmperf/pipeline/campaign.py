@@ -133,7 +133,7 @@ class Campaign:
             arm=case.arm.name,
             hardware=self.machine(case, self.subject(case)).label,
             subject=self._named(case),
-            variant=case.arm.variant_of is not None or self.inject is not None,
+            variant=case.arm.variant_of is not None or self.inject is not None or case.apart,
             arguments=self.arguments,
         )
         if reason := self.unavailable(case):
@@ -142,7 +142,7 @@ class Campaign:
         try:
             datasets.supply(case)  # before any engine starts, and before a wait for the host; what is read is kept
             findings = (self._idle,)
-            if not live:
+            if not live or case.apart:  # each run of an A/B starts a server of its own
                 return replace(result, findings=(*findings, *preconditions.at_start()))
             server = self.start(case)
         except EngineError as error:
@@ -242,6 +242,8 @@ class Campaign:
         words = [f"injected {self.inject}"] if self.inject is not None else []
         if self.endpoint is not None:
             words.insert(0, f"arm {case.arm.name} at {self.endpoint}")
+        elif case.apart:
+            words.insert(0, f"arm {case.arm.name} against {', '.join(arm.name for arm in case.references)}")
         elif case.arm.variant_of is not None:
             words.insert(0, f"arm {case.arm.name}")
         return ", ".join(words)

@@ -118,15 +118,28 @@ def _confirm(verdict: Verdict, gate: Gate, before: Trial | None, after: Trial) -
 
 
 def _within_session(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
+    if work.case.apart:
+        return _apart(work, gates)
     arms = {gate.reference for gate in gates if gate.reference is not None}
     if arms:
-        work.interleave()
+        work.interleave(judge.TURNS[0].runs)
     verdicts: dict[str, Verdict] = {}
     for arm in sorted(arms):
         own = [gate for gate in gates if gate.reference == arm]
         judged = judge.judge(measurement(work.of("reference", arm)), measurement(work.of("candidate")), own)
         verdicts |= {verdict.metric: verdict for verdict in judged}
     return verdicts
+
+
+def _apart(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
+    """An A/B: turns until every gate is decided, or there were as many as the last look wants."""
+    found: list[Verdict] = []
+    for look in judge.TURNS:
+        work.interleave(look.runs)
+        found = judge.alternating(measurement(work.of("reference")), measurement(work.of("candidate")), gates)
+        if not judge.open_turns(found):
+            break
+    return {verdict.metric: verdict for verdict in found}
 
 
 def _stored(

@@ -25,8 +25,8 @@ from pytest_llmperf.pipeline.injecting import Injector
 from pytest_llmperf.pipeline.servers import Server
 from pytest_llmperf.workload import Material
 
-INTERLEAVING = "ABBAABBA"
-"""Order of an in-session comparison: A is the reference, B the candidate. A linear drift of the machine cancels."""
+INTERLEAVING = "ABBA"
+"""Order of the turns of an in-session comparison: A is the reference, B the candidate. A linear drift cancels."""
 
 REPLACEMENTS = 2
 """Invalid runs of one case that are measured again; all of them stay in the record."""
@@ -40,6 +40,9 @@ class Servers(Protocol):
 
     def restart(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
         """A fresh start of it."""
+
+    def alone(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
+        """A fresh start of it, and no other server beside it."""
 
     def can_restart(self, arm: Arm) -> bool:
         """Whether we are the ones who start it."""
@@ -88,23 +91,35 @@ class CaseMeasurement:
         while len(self.of("candidate")) < count:
             self._measure(self.subject, "candidate")
 
-    def interleave(self) -> None:
-        """Both sides by turns, one loaded at a time, all of them warm before the first turn."""
-        self._warmed(self.subject, "candidate")
-        for arm in self.case.references:
-            self._warmed(arm, "reference")
-        for side in INTERLEAVING:
-            if side == "B":
-                self._measure(self.subject, "candidate")
-            else:
-                for arm in self.case.references:
-                    self._measure(arm, "reference")
+    def interleave(self, count: int) -> None:
+        """Both sides by turns until there are ``count`` runs of each, one loaded at a time.
+
+        All of them are up and warm before the first turn, unless the case wants them apart.
+        """
+        if not self.case.apart:
+            self._warmed(self.subject, "candidate")
+            for arm in self.case.references:
+                self._warmed(arm, "reference")
+        while len(self.of("candidate")) < count:
+            for side in INTERLEAVING:
+                if side == "B":
+                    self._turn(self.subject, "candidate")
+                else:
+                    for arm in self.case.references:
+                        self._turn(arm, "reference")
+
+    def _turn(self, arm: Arm, side: Role, role: Role | None = None) -> Trial:
+        """One run of one side, of a server of its own where the sides are apart."""
+        if self.case.apart:
+            self.servers.alone(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
+        return self._measure(arm, side, role)
 
     def fresh_pair(self, references: Sequence[Arm]) -> tuple[Mapping[str, Trial], Trial]:
         """One more run of each of ``references``, by name, and one of the candidate after a fresh start of it."""
-        before = {arm.name: self._measure(arm, "reference", "confirmation") for arm in references}
-        self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
-        return before, self._measure(self.subject, "candidate", "confirmation")
+        before = {arm.name: self._turn(arm, "reference", "confirmation") for arm in references}
+        if not self.case.apart:
+            self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
+        return before, self._turn(self.subject, "candidate", "confirmation")
 
     @contextmanager
     def injecting(self) -> Iterator[None]:
@@ -145,9 +160,12 @@ class CaseMeasurement:
             if name in shared
         }
 
+    @staticmethod
+    def _instance(arm: Arm, side: Role) -> str:
+        return side if side == "candidate" else f"{side} {arm.name}"
+
     def _warmed(self, arm: Arm, side: Role) -> Server:
-        instance = side if side == "candidate" else f"{side} {arm.name}"
-        server = self.servers.get(arm, instance, generation_timeout_s=self.case.suite.stall_timeout_s)
+        server = self.servers.get(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
         if server.session not in self.warm:
             self._warm_up(server)
             self.warm.add(server.session)

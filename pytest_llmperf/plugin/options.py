@@ -70,6 +70,11 @@ def add(parser: pytest.Parser) -> None:
     )
     group.addoption("--llmperf-why", metavar="TEXT", help="the reason that is stored with an accepted baseline")
     group.addoption(
+        "--llmperf-ab",
+        metavar="A,B",
+        help="judge the arm B against the arm A, run by turns on this machine, each run on a fresh start",
+    )
+    group.addoption(
         "--llmperf-inject",
         metavar="LOSS",
         help="make a loss on purpose, to see the gates notice it: ttft=+20%%, tpot=+10%%, e2el=+10%%, throughput=-10%%,"
@@ -99,6 +104,7 @@ class Options:
     """The options of one session, checked."""
 
     engines: tuple[str, ...]
+    ab: tuple[str, str] | None
     endpoint: str | None
     overrides: dict[str, str]
     seed: int
@@ -116,6 +122,7 @@ class Options:
     def again(self) -> str:
         """The options that choose the same subject, values and baselines, to be shown with a result."""
         chosen = [f"--llmperf-engine={','.join(self.engines)}"] if self.engines else []
+        chosen += [f"--llmperf-ab={','.join(self.ab)}"] if self.ab else []
         chosen += [f"--llmperf-endpoint={self.endpoint}"] if self.endpoint else []
         chosen += [f"--llmperf-set={key}={value}" for key, value in self.overrides.items()]
         chosen += [f"--llmperf-baselines={self.named_baselines}"] if self.named_baselines else []
@@ -153,6 +160,8 @@ def check_against(options: Options, suites: Sequence[Suite]) -> None:
 
     try:
         suitefile.check_engines(options.engines, suites)
+        if options.ab is not None:
+            suitefile.check_pair(options.ab, suites)
         suitefile.check_overrides(options.overrides, suites)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -170,6 +179,7 @@ def _read(config: pytest.Config) -> Options:
     seed = config.getoption("llmperf_seed")
     return Options(
         engines=tuple(name.strip() for value in config.getoption("llmperf_engine") for name in value.split(",")),
+        ab=_ab(config, accept),
         endpoint=_endpoint(config.getoption("llmperf_endpoint")),
         overrides=_overrides(config.getoption("llmperf_set")),
         seed=int.from_bytes(os.urandom(6), "big") if seed is None else seed,
@@ -198,6 +208,21 @@ def _endpoint(value: str | None) -> str | None:
     except ValidationError as error:
         why = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
         raise UsageError(f"--llmperf-endpoint: {why} (an API key belongs into the variable LLMPERF_API_KEY)") from None
+
+
+def _ab(config: pytest.Config, accept: str) -> tuple[str, str] | None:
+    value = config.getoption("llmperf_ab")
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(","))
+    if len(names) != 2 or not all(names) or names[0] == names[1]:  # noqa: PLR2004 (A and B)
+        raise UsageError(f"--llmperf-ab={value}: write two arms of the suite, as A,B; B is judged against A")
+    others = {"llmperf_engine": "--llmperf-engine", "llmperf_endpoint": "--llmperf-endpoint"}
+    if given := [name for key, name in others.items() if config.getoption(key)]:
+        raise UsageError(f"--llmperf-ab={value} names the arms already; leave out {given[0]}")
+    if accept != "none":
+        raise UsageError(f"--llmperf-ab={value} compares two arms, no baseline is involved; leave out --llmperf-accept")
+    return names[0], names[1]
 
 
 def _baselines(config: pytest.Config, accept: str, save: Path) -> Path:

@@ -50,7 +50,7 @@ def _check_command_line(config: pytest.Config, suites: Sequence[Path]) -> None:
     A suite with mistakes is left to the workers, who collect it and report them all.
     """
     wanted = options.of(config)
-    if not wanted.engines and not wanted.overrides:
+    if not (wanted.engines or wanted.overrides or wanted.ab):
         return
     from pytest_llmperf import suitefile  # noqa: PLC0415 (only with such options)
     from pytest_llmperf.errors import SuiteError  # noqa: PLC0415
