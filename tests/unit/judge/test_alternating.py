@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ PLACES = {side: [i for i, turn in enumerate("ABBA" * 4) if turn == side] for sid
 GATE: Gate = gate(THROUGHPUT, 0.05, reference="old")
 
 
-def side(name: str, values: list[float]) -> Measurement:
+def side(name: str, values: Sequence[float]) -> Measurement:
     places = PLACES[name][: len(values)]
     return Measurement(
         {
