@@ -64,3 +64,14 @@ def test_one_bad_file_hides_no_other(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert "release 1.4 (#42)" in done.stdout
     assert "101 tok/s" in done.stdout
+
+
+def test_help_names_the_commands_and_answers_at_once(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pytest_llmperf.cli import main\n"
+        "try: main(['--help'])\n"
+        "finally: assert not {'numpy', 'scipy', 'pydantic', 'yaml'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert all(f"\n    {command} " in done.stdout for command in ("baseline", "doctor", "report"))

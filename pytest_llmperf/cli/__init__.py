@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from pytest_llmperf import __version__
-from pytest_llmperf.cli import baseline, prove, report
-from pytest_llmperf.cli.status import USAGE
+from pytest_llmperf.cli import baseline, doctor, prove, report
+from pytest_llmperf.cli.status import INTERRUPTED, USAGE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LlmperfError as error:
         print(error, file=sys.stderr)
         return USAGE
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     except BrokenPipeError:  # a reader such as head has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return USAGE
@@ -37,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pytest-llmperf {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     baseline.add(commands)
+    doctor.add(commands)
     report.add(commands)
     prove.add(commands)
     return parser

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _ABOUT = """\
 Computes every metric of saved runs again from their columns (records.npz) and says where one differs from what is
 stored: it was saved by another version, or a file is damaged. A folder of runs is summed up by case; runs that are
-named one by one are shown in full. Reads only.
+named one by one are shown in full. Raw responses that were kept (keep_raw: all) are parsed again, and compared with
+the columns. Reads only.
 
 Exit status: 0 all as stored, 10 something differs, 2 something is unreadable.
 """

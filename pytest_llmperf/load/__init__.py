@@ -17,11 +17,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pytest_llmperf.load.capture import Capture, Progress
     from pytest_llmperf.load.driver import drive
+    from pytest_llmperf.load.raw_file import reread
     from pytest_llmperf.load.records_file import read_records
 
-__all__ = ["Capture", "Progress", "drive", "read_records"]
+__all__ = ["Capture", "Progress", "drive", "read_records", "reread"]
 
-_HOMES = {"Capture": "capture", "Progress": "capture", "drive": "driver", "read_records": "records_file"}
+_HOMES = {
+    "Capture": "capture",
+    "Progress": "capture",
+    "drive": "driver",
+    "read_records": "records_file",
+    "reread": "raw_file",
+}
 
 
 def __getattr__(name: str) -> Any:

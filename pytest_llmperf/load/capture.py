@@ -21,13 +21,14 @@ class Capture:
     """One run's raw facts.
 
     ``window_ns`` is monotonic, from the start of the load (before the first send) to the end of the last stream, or
-    to the abort.
+    to the abort; ``raw_kept`` is how many raw responses are in the run's folder.
     """
 
     records: Records
     client: ClientFacts
     window_ns: tuple[int, int]
     end: End
+    raw_kept: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ _FAILURE_GRACE_S = 1.0
 requests that fail together are told together."""
 
 
-def drive(
+def drive(  # noqa: PLR0913 (all but three have their names at the call)
     plan: Plan,
     endpoint: Endpoint,
     folder: Path,
@@ -43,6 +43,7 @@ def drive(
     alive: Callable[[], bool],
     progress: Callable[[Progress], None] | None = None,
     workers: int | None = None,
+    keep_raw: bool = False,
 ) -> Capture:
     """Send every request of a plan and record what comes back; blocks until the end.
 
@@ -55,6 +56,7 @@ def drive(
         alive: whether the engine's process lives; asked about ten times a second. False aborts the run.
         progress: called about five times a second.
         workers: how many processes; None for as many as the expected rate of chunks needs.
+        keep_raw: whether ``folder`` also gets ``raw/`` with all responses, up to ``raw_file.RAW_LIMIT``.
 
     Returns:
         What happened, whole or up to the abort: failed requests are rows of the records, never an exception. The first
@@ -68,14 +70,15 @@ def drive(
         raise UsageError(f"the environment variable {endpoint.api_key_env}, which should hold the API key, is not set")
     folder.mkdir(parents=True, exist_ok=True)
     count = workers or worker_count(plan, len(os.sched_getaffinity(0)))
-    jobs = split(plan, endpoint, folder, workers=count, request_timeout_s=request_timeout_s)
+    jobs = split(plan, endpoint, folder, workers=count, request_timeout_s=request_timeout_s, keep_raw=keep_raw)
     try:
         start_ns, end = _run(jobs, folder, _Watch(len(plan.requests), stall_timeout_s, alive, progress))
     finally:
         records, reports = _gather(jobs, folder)
     last_ns = max(start_ns, int(records.done_ns.max(initial=NEVER)))
     client = client_facts(reports, records, plan.load)
-    return Capture(records=records, client=client, window_ns=(start_ns, last_ns), end=end)
+    kept = sum(report.raw_kept for report in reports)
+    return Capture(records=records, client=client, window_ns=(start_ns, last_ns), end=end, raw_kept=kept)
 
 
 def _run(jobs: list[Job], folder: Path, watch: _Watch) -> tuple[int, End]:

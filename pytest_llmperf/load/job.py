@@ -32,6 +32,8 @@ class Job:
         request_timeout_s: bound on one request, connecting included.
         rows: where to write what happened.
         failed: folder for the raw bytes of failed requests.
+        raw: file for the raw bytes of all requests; None for none.
+        raw_limit: bytes of it.
     """
 
     url: str
@@ -44,6 +46,8 @@ class Job:
     request_timeout_s: float
     rows: str
     failed: str
+    raw: str | None = None
+    raw_limit: int = 0
 
     def write(self, file: Path) -> None:
         """As JSON; a folder whose name is no UTF-8 has half surrogates in it, which only Python's writer escapes."""

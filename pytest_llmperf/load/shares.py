@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from pathlib import Path
 
+from pytest_llmperf.load import raw_file
 from pytest_llmperf.load.job import Job, JobRequest
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.outcome import NEVER
@@ -40,7 +41,9 @@ def _send_rate(plan: Plan) -> float:
     return max(bisect_left(times, start + 1_000_000_000) - i for i, start in enumerate(times))
 
 
-def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float) -> list[Job]:
+def split(
+    plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request_timeout_s: float, keep_raw: bool = False
+) -> list[Job]:
     """One job a worker: conversation i goes to worker i mod S, and a closed loop's concurrency is dealt out evenly.
 
     More lanes than conversations would only wait for nothing: there are none.
@@ -71,6 +74,8 @@ def split(plan: Plan, endpoint: Endpoint, folder: Path, *, workers: int, request
             request_timeout_s=request_timeout_s,
             rows=str(folder / f"worker-{worker}.json"),
             failed=str(folder / "failed"),
+            raw=str(folder / raw_file.FOLDER / f"worker-{worker}.raw") if keep_raw else None,
+            raw_limit=raw_file.RAW_LIMIT // count,
         )
         for worker in range(count)
     ]

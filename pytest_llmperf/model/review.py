@@ -21,6 +21,21 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rereading:
+    """The raw responses of a run, parsed again.
+
+    Attributes:
+        responses: how many were kept.
+        differing: by column, in how many of them it comes out otherwise than it is stored.
+        first: the first of these in words, "" for none.
+    """
+
+    responses: int
+    differing: Mapping[str, int]
+    first: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """One saved run, without its columns.
 
@@ -33,6 +48,7 @@ class Review:
         slo: the limits of goodput as people write them, "" for none.
         values: every metric, from the columns.
         differences: what is stored otherwise.
+        rereading: None where no raw responses were kept.
     """
 
     id: str
@@ -57,11 +73,12 @@ class Review:
     values: Mapping[str, float]
     totals: Mapping[str, float | int | None]
     differences: tuple[Difference, ...]
+    rereading: Rereading | None = None
 
     @property
     def agrees(self) -> bool:
         """Whether everything comes out as it is stored."""
-        return not self.differences
+        return not self.differences and (self.rereading is None or not self.rereading.differing)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -62,6 +62,7 @@ class Arm:
 
 
 Kind = Literal["token-ids", "words", "shared-prefix", "custom", "random", "sharegpt"]
+Keep = Literal["errors", "all"]
 Rules = Literal["vllm-0.11.0", "vllm-0.32.0"]
 
 
@@ -218,6 +219,8 @@ class Suite:
         slo: the limits of goodput, None where there are none.
         loads: what each workload runs under, by workload name.
         overrides: those given on the command line that applied here, KEY -> VALUE as text.
+        keep_raw: whose raw responses are kept: of the first failed requests, or of all. It changes nothing of what is
+            asked, and no digest.
     """
 
     name: str
@@ -233,3 +236,4 @@ class Suite:
     slo: Slo | None = None
     loads: Mapping[str, tuple[Load, ...]] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
+    keep_raw: Keep = "errors"

@@ -2,7 +2,7 @@
 
 ``run.json`` uses the key names of ``vllm bench serve --save-result`` where the meaning is the same, so that scripts
 which read those files read ours; what vLLM has no word for is under ``llmperf``. ``records.npz`` holds the raw stamps
-(written by the client), ``engine.log`` what the engine logged during the run.
+(written by the client, as ``failed`` and ``raw``), ``engine.log`` what the engine logged during the run.
 """
 
 from __future__ import annotations

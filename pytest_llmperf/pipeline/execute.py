@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
-from pytest_llmperf.checks import lengths, validity
+from pytest_llmperf.checks import kept, lengths, validity
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import DeathError, EngineError, SanityError, StallError
 from pytest_llmperf.load.capture import End, Progress
+from pytest_llmperf.load.raw_file import RAW_LIMIT
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, Role, Run
@@ -96,6 +98,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         request_timeout_s=case.suite.request_timeout_s,
         alive=server.alive,
         progress=lambda progress: show(_line(task, server, progress)),
+        keep_raw=case.suite.keep_raw == "all",
     )
     after = server.counters() if capture.end == "complete" else None
     acceptance, restarted = _acceptance(server.arm, before, after)
@@ -127,6 +130,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         validity.prefix_findings(run.records, case.workload.expect_prefix_hits or validity.PREFIX_HITS),
         lengths.input_length(run.records),
         *validity.acceptance_findings(acceptance, run.records),
+        *_kept(case, capture),
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
@@ -146,6 +150,13 @@ def _acceptance(
         return engine_of(arm).acceptance(arm, before, after), None
     except DeathError as error:
         return None, error
+
+
+def _kept(case: Case, capture: load.Capture) -> tuple[Finding, ...]:
+    """Whether all raw responses were kept; nothing where the suite does not ask for them."""
+    if case.suite.keep_raw != "all":
+        return ()
+    return (kept.raw_responses(capture.raw_kept, len(capture.records), RAW_LIMIT),)
 
 
 def _line(task: Task, server: Server, now: Progress) -> str:

@@ -12,6 +12,7 @@ from pytest_llmperf.model.review import Difference, Review
 from pytest_llmperf.model.saved_run import SavedRun
 from pytest_llmperf.model.slo import GOODPUT
 from pytest_llmperf.pipeline import archive
+from pytest_llmperf.pipeline.rereading import reread
 
 SAME = 1e-9
 """Relative: another machine's numpy may add the same numbers in another order."""
@@ -26,7 +27,11 @@ def recompute(saved: SavedRun) -> dict[str, float]:
 
 
 def review(saved: SavedRun) -> Review:
-    """What a saved run says today, and what of it is stored otherwise."""
+    """What a saved run says today, and what of it is stored otherwise; raw responses that were kept are parsed again.
+
+    Raises:
+        SavedRunError: a file of raw responses is damaged.
+    """
     run, values, totals = saved.run, recompute(saved), archive.totals(saved.run)
     return Review(
         id=run.id,
@@ -51,6 +56,7 @@ def review(saved: SavedRun) -> Review:
         values=values,
         totals=totals,
         differences=tuple(differences({**saved.totals, **saved.values}, {**totals, **values}, _untold(saved))),
+        rereading=None if run.folder is None else reread(run.folder, run.records),
     )
 
 

@@ -25,16 +25,12 @@ def find_runs(path: Path) -> list[Path]:
     """The folders of the runs at ``path``, in order of time: itself, or those of a ``.llmperf`` or of its ``runs``.
 
     Raises:
-        UsageError: there are none.
+        UsageError: there are none, or one may not look.
     """
-    if path.name == RUN and path.is_file():
-        return [path.parent]
-    if _is_run(path):
-        return [path]
-    inside = path / "runs" if (path / "runs").is_dir() else path
-    found = sorted(entry for entry in inside.iterdir() if entry.is_dir()) if inside.is_dir() else []
-    if inside == path:  # any folder may be named; only what is called runs/ has nothing else in it
-        found = [entry for entry in found if _is_run(entry)]
+    try:
+        found = _found(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     if not found:
         raise UsageError(f"{path}: no saved run here; name a folder of .llmperf/runs, or a .llmperf")
     return found
@@ -166,6 +162,16 @@ def _said(error: Exception, file: Path) -> str:
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror}"
     return str(error).removeprefix(f"{file}: ")
+
+
+def _found(path: Path) -> list[Path]:
+    if path.name == RUN and path.is_file():
+        return [path.parent]
+    if _is_run(path):
+        return [path]
+    if (path / "runs").is_dir():  # which has nothing else in it: a run that was killed is one of them
+        return sorted(entry for entry in (path / "runs").iterdir() if entry.is_dir())
+    return sorted(entry for entry in path.iterdir() if _is_run(entry)) if path.is_dir() else []
 
 
 def _is_run(folder: Path) -> bool:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from pytest_llmperf.model.metric import Metric
 
 
-def aligned(rows: Sequence[Sequence[str]], *, right: bool = False) -> Iterator[str]:
+def aligned(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> Iterator[str]:
     """Rows of cells as lines; columns without any text are left out.
 
     Args:
         rows: all of the same length.
-        right: whether cells end, and not begin, below each other; those of the first column never do.
+        right: the columns whose cells end, and not begin, below each other.
     """
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, widths, strict=True)
         placed = (
-            cell.rjust(width) if right and place else cell.ljust(width)
+            cell.rjust(width) if place in right else cell.ljust(width)
             for place, (cell, width) in enumerate(cells)
             if width
         )

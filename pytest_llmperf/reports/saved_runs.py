@@ -58,6 +58,7 @@ def _body(review: Review) -> Iterator[str]:
     yield from _others(review.values)
     yield from (f"check {finding}: {finding.status}" for finding in review.findings)
     yield from (_difference(difference) for difference in review.differences)
+    yield from _reread(review)
 
 
 def _facts(review: Review) -> Iterator[tuple[str, str]]:
@@ -104,7 +105,7 @@ def _latencies(values: Mapping[str, float]) -> Iterator[str]:
         for name in names
     ]
     if rows:
-        yield from aligned([("", *STATISTICS, ""), *rows], right=True)
+        yield from aligned([("", *STATISTICS, ""), *rows], right=range(1, 1 + len(STATISTICS)))
 
 
 def _others(values: Mapping[str, float]) -> Iterator[str]:
@@ -124,6 +125,15 @@ def _value(value: float | None) -> str:
 def _difference(difference: Difference) -> str:
     stored, now = ("unknown" if figure is None else repr(figure) for figure in (difference.stored, difference.now))
     return f"differs: {difference.name}: stored {stored}, by the columns {now}"
+
+
+def _reread(review: Review) -> Iterator[str]:
+    read = review.rereading
+    if read is None:
+        return
+    counts = ", ".join(f"{name} ({count})" for name, count in read.differing.items())
+    outcome = f"differ from the columns: {counts}; {read.first}" if counts else "as in the columns"
+    yield f"raw responses, parsed again: {read.responses} of {review.requests}, {outcome}"
 
 
 def _spread(runs: Sequence[Review]) -> Iterator[str]:
@@ -147,6 +157,8 @@ def _troubles(review: Review) -> Iterator[str]:
     if differing := [difference.name for difference in review.differences]:
         named = ", ".join(differing[:MOST_NAMED])
         yield f"differs from what is stored: {named}{', ...' * (len(differing) > MOST_NAMED)}"
+    if review.rereading is not None and review.rereading.differing:
+        yield from _reread(review)
 
 
 def _is_wrong(finding: Finding) -> bool:

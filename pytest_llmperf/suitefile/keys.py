@@ -19,7 +19,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from pytest_llmperf.model.suite import Kind, Lengths, Rules
+from pytest_llmperf.model.suite import Keep, Kind, Lengths, Rules
 from pytest_llmperf.suitefile.quantity import (
     DURATION,
     MOST,
@@ -260,3 +260,4 @@ class SuiteKeys(Keys):
     gates: dict[str, GateEntry] | None = _about("The metrics that are judged, by name.")
     slo: SloKeys | None = _about("Latency limits; goodput counts the requests within all of them.")
     warmup: WarmupKeys | None = _about("Load before the measured window.")
+    keep_raw: Keep | None = _about("Raw responses to keep: of the first failed requests (default), or of all.")

@@ -81,6 +81,7 @@ def _suite(
         request_timeout_s=keys.request_timeout or REQUEST_TIMEOUT_S,
         slo=_slo(draft, keys.slo),
         overrides=draft.overrides,
+        keep_raw=keys.keep_raw or "errors",
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.commands import llmperf
 from tests.projects import SUITE, Project
 
 CASE = "good/short"
@@ -102,3 +103,26 @@ def test_conversations(project: Project) -> None:
     outcome = project.run("suites", *RECORD)
     assert {run["completed"] for run in outcome.run_files} == {4, 16}, outcome.text
     assert f"{CASE}::throughput skipped".lower() in outcome.text.lower()
+
+
+def test_raw_responses_on_request_and_what_report_says_of_them(project: Project) -> None:
+    project.write(only_recorded(WORDS))
+    outcome = project.run("suites", *RECORD, "--llmperf-set", "keep_raw=all")
+    runs = [run["llmperf"] for run in outcome.run_files]
+    kept = [finding for run in runs for finding in run["findings"] if finding["check"] == "raw_responses"]
+    assert len(kept) == len(runs) > 3, outcome.text
+    assert {finding["status"] for finding in kept} == {"pass"}
+    plain = project.run("suites", *RECORD, "--llmperf-accept=all", "--llmperf-save=plain")
+    digests = {
+        json.loads(file.read_text())["llmperf"]["workload"] for file in project.folder.glob("plain/runs/*/run.json")
+    }
+    assert digests == {run["workload"] for run in runs}, plain.text
+    folder = project.folder / ".llmperf" / "runs" / runs[-1]["id"]
+    told = llmperf("report", str(folder), cwd=project.folder)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "raw responses, parsed again: 16 of 16, as in the columns" in told.stdout
+    raw = next((folder / "raw").iterdir())
+    raw.write_bytes(raw.read_bytes().replace(b'"completion_tokens": 16', b'"completion_tokens": 17'))
+    told = llmperf("report", str(folder), cwd=project.folder)
+    assert told.returncode == 10
+    assert "16 of 16, differ from the columns: " in told.stdout

@@ -72,3 +72,10 @@ def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
     np.savez(file, a=np.zeros(1))
     with pytest.raises(ValueError, match=r"other\.npz.*no file of records"):
         read_records(file)
+
+
+def test_a_chunk_takes_about_ten_bytes(tmp_path: Path) -> None:
+    chunks, requests = 1000, 50
+    row = replace(ROWS[1], chunk_ns=list(range(chunks)), chunk_tokens=[1] * chunks, text_sha256="ab" * 32)
+    write_records(records_of([replace(row, index=index) for index in range(requests)]), tmp_path / "records.npz")
+    assert (tmp_path / "records.npz").stat().st_size <= 10.5 * chunks * requests

@@ -178,6 +178,15 @@ def test_runs_are_found_wherever_one_points(tmp_path: Path) -> None:
     assert find_runs(first) == [first]
 
 
+def test_a_folder_that_may_not_be_looked_into_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    with pytest.raises(UsageError, match="cannot be read: Permission denied"):
+        find_runs(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["", "nowhere", "some.txt"])
 def test_where_there_are_none_is_said(name: str, tmp_path: Path) -> None:
     (tmp_path / "some.txt").write_text("")

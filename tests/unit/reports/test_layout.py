@@ -16,4 +16,4 @@ def test_numbers_have_four_digits(value: float, text: str) -> None:
 def test_cells_stand_below_each_other_and_empty_columns_are_left_out() -> None:
     rows = [("a", "", "1.5"), ("long", "", "22")]
     assert list(aligned(rows)) == ["a      1.5", "long   22"]
-    assert list(aligned(rows, right=True)) == ["a      1.5", "long    22"]
+    assert list(aligned(rows, right={2})) == ["a      1.5", "long    22"]

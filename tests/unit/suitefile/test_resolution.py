@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_llmperf import suitefile
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.slo import Slo
 from pytest_llmperf.model.suite import (
@@ -255,3 +256,11 @@ def test_a_workload_says_what_it_asks_for(load: Loader) -> None:
     found = load(KINDS, environ={"MODELS": "/m", "DATA": "/d"}).workloads
     assert str(found["ids"]) == "token-ids: 32 requests, 4 to 8 in, 9 ± 2.5, 1 to 20 out"
     assert str(found["talks"]) == "sharegpt: 8 requests"
+
+
+def test_which_raw_responses_are_kept_is_no_part_of_what_is_asked(load: Loader) -> None:
+    plain, everything = load(BASE), load(BASE, overrides={"keep_raw": "all"})
+    assert (plain.keep_raw, everything.keep_raw) == ("errors", "all")
+    assert everything.overrides == {"keep_raw": "all"}
+    [before], [after] = suitefile.expand(plain), suitefile.expand(everything)
+    assert workload_digest(before.workload, before.load) == workload_digest(after.workload, after.load)
