@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from pytest_llmperf.judge import LOOKS, undecided
+from tests.simulation import pairs, recorded
 from tests.simulation.campaign import MOST_RUNS, judge_case, losses, references
 from tests.simulation.laws import LAWS
 from tests.simulation.pooled import false_alarms
@@ -129,3 +130,21 @@ def test_every_law_has_mean_0_and_variance_1(law: str) -> None:
     sample = LAWS[law](np.random.default_rng(0).normal(size=400_000))
     assert abs(sample.mean()) < 0.01
     assert sample.std() == pytest.approx(1, abs=0.03)
+
+
+def test_engines_by_turns_on_a_machine_that_drifts() -> None:
+    red, shown, passed = pairs.rates(0.0, 500)
+    assert red <= at_most(0.06, 500)
+    assert at_least(0.03, 500) <= shown <= at_most(0.06, 500)
+    assert passed >= at_least(0.90, 500)
+    red, _, passed = pairs.rates(0.05, 500)
+    assert red >= at_least(0.95, 500)
+    assert passed <= at_most(0.05, 500)
+
+
+def test_the_noise_of_an_h200() -> None:
+    seen = recorded.tally(recorded.H200, range(12))
+    assert seen["0.03: red"] == 12
+    assert seen["0.03: passed"] == 0
+    assert seen["healthy: red"] <= 3
+    assert seen["output_throughput: margin 0.01"] >= 0.7 * seen["cases"]
