@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from pytest_llmperf.judge import LOOKS, undecided
-from tests.simulation import pairs, recorded
+from tests.simulation import changes, pairs, recorded
 from tests.simulation.campaign import MOST_RUNS, judge_case, losses, references
 from tests.simulation.laws import LAWS
 from tests.simulation.pooled import false_alarms
@@ -155,3 +155,10 @@ def test_the_noise_of_an_h200() -> None:
     assert seen["0.03: passed"] == 0
     assert seen["healthy: red"] <= 3
     assert seen["output_throughput: margin 0.01"] >= 0.7 * seen["cases"]
+
+
+def test_false_change_points_are_few_and_several_times_as_many_on_correlated_nights() -> None:
+    independent, correlated = changes.found(0.0, 0, 80), changes.found(0.5, 0, 40)
+    assert independent <= at_most(0.07, 80)
+    assert correlated >= 2.5 * independent
+    assert changes.found(0.0, 5, 20) >= 0.8
