@@ -32,12 +32,18 @@ def confirm(verdict: Verdict, gate: Gate, reference_value: float, confirmation_v
         return verdict
     difference = gate.transform(confirmation_value) - gate.transform(reference_value)
     change = gate.change(difference)
-    seen = gate.null if verdict.change is None else gate.difference(verdict.change)
-    if difference - gate.null > max(gate.floor, CONFIRMED_SHARE * (seen - gate.null)):
+    if difference - gate.null > max(gate.floor, CONFIRMED_SHARE * (_seen(verdict, gate) - gate.null)):
         return replace(verdict, confirmation=change)
     first = "unknown" if verdict.change is None else size(gate, verdict.change, signed=True)
     why = f"not confirmed: {first} before, {size(gate, change, signed=True)} after a fresh start"
     return replace(verdict, word=Word.INCONCLUSIVE, confirmation=change, cause=why)
+
+
+def _seen(verdict: Verdict, gate: Gate) -> float:
+    """The difference that made it red; nothing where the verdict does not say."""
+    if verdict.measured is None or verdict.reference is None:
+        return gate.null
+    return gate.transform(verdict.measured) - gate.transform(verdict.reference)
 
 
 def unconfirmed(verdict: Verdict, why: str = "no fresh start was possible") -> Verdict:

@@ -82,7 +82,3 @@ class Gate:
             return math.expm1(self.sign * difference)
         except OverflowError:  # the end of an interval that excludes nothing
             return math.inf
-
-    def difference(self, change: float) -> float:
-        """The inverse of ``change``: back to the scale of judgement."""
-        return self.sign * (change if self.metric.scale == "absolute" else math.log1p(change))

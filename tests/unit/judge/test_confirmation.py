@@ -45,6 +45,12 @@ def test_a_fresh_run_within_the_floor_does_not() -> None:
     assert not undecided([after])
 
 
+def test_an_engine_that_all_but_stopped_is_confirmed() -> None:
+    red = verdict_of(1e-20)
+    assert red.change == -1.0
+    assert confirm(red, GATE, 100.0, 1e-18).word is Word.REGRESSED
+
+
 def test_only_a_red_can_be_confirmed_or_left_unconfirmed() -> None:
     passed = verdict_of(100.0)
     assert confirm(passed, GATE, 100.0, 50.0) == passed

@@ -24,12 +24,6 @@ def series(rng: np.random.Generator, nights: int, *, again: float = 0.0, cv: flo
     return values
 
 
-def share_with_points(again: float, sets: int, metric_margin: float = 1e-9) -> float:
-    rng = np.random.default_rng(7)
-    asked = gate(TPOT, metric_margin)
-    return sum(bool(trend(series(rng, 60, again=again), asked).points) for _ in range(sets)) / sets
-
-
 def test_a_step_is_found_with_its_size_and_its_night() -> None:
     rng = np.random.default_rng(1)
     values = series(rng, 40) + [1.06 * value for value in series(rng, 20)]
@@ -47,12 +41,6 @@ def test_a_gain_is_a_change_too_and_not_worse() -> None:
     (point,) = trend(values, gate(THROUGHPUT, 0.05)).points
     assert point.change > 0
     assert not point.worse
-
-
-def test_false_change_points_are_few_and_several_times_as_many_on_correlated_nights() -> None:
-    independent, correlated = share_with_points(0.0, 120), share_with_points(0.5, 60)
-    assert independent <= 0.15
-    assert correlated >= 2.5 * independent
 
 
 def test_correlated_nights_make_change_points_doubtful() -> None:
