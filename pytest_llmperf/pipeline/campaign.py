@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from pytest_llmperf import baseline, datasets, judge
 from pytest_llmperf.checks import preconditions
+from pytest_llmperf.checks.comparability import INJECTED
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError, UsageError
@@ -270,15 +271,18 @@ class Campaign:
             folder=self.save,
             clock=self.clock,
             show=self.show,
-            environment=lambda server: gather(
-                supplied.case, server.arm, self.machine(case, server.arm), server.endpoint.model
-            ),
+            environment=lambda server: self._facts(supplied.case, server),
             next_seed=self._next_seed,
             material=supplied.material,
             dealer=self.dealer,
             recorded=tuple(recorded),
             injector=None if self.inject is None or self.inject.kind == "acceptance" else Injector(self.inject),
         )
+
+    def _facts(self, case: Case, server: Server) -> Mapping[str, str]:
+        facts = gather(case, server.arm, self.machine(case, server.arm), server.endpoint.model)
+        harmed = self.inject is not None and self.inject.kind == "acceptance" and server.arm == self.subject(case)
+        return {**facts, INJECTED: str(self.inject)} if harmed else facts
 
     def _next_seed(self) -> int:
         """No two runs of an invocation, and no run and its warm-up, send the same prompts."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +15,12 @@ from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.pipeline.commit import commit_at
 from pytest_llmperf.pipeline.execute import Trial
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 
 ACCEPTED_RUNS = 3
 """Runs that one accepted session records; more runs of one session hardly sharpen a baseline, more sessions do."""
-
-GIT_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +190,7 @@ def _record(
         runs,
         why=shelf.why,
         on=clock.utc_now().date(),
-        commit=_commit(case.suite.file.parent),
+        commit=commit_at(case.suite.file.parent),
         metrics=[gate.metric.name for gate in work.recorded if shelf.place(case, gate) in places],
     )
     shelf.store.write_case(shelf.hardware, case.suite.name, accepted, any_hardware=_any_hardware(case))
@@ -212,18 +210,3 @@ def _record(
 
 def _any_hardware(case: Case) -> bool:
     return case.suite.hardware.gpu is None
-
-
-def _commit(folder: Path) -> str:
-    """The commit that ``folder`` is at; ``unknown`` outside a repository."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=GIT_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.strip() or "unknown"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -226,12 +226,15 @@ class CaseMeasurement:
         return self.run(task, server, self.clock, self.show)
 
 
-def measurement(trials: Sequence[Trial]) -> Measurement:
-    """One value per metric and run, and what the runs' findings forbid to judge."""
+def measurement(trials: Sequence[Trial], *, orders: Iterable[int] | None = None) -> Measurement:
+    """One value per metric and run, and what the runs' findings forbid to judge.
+
+    ``orders`` are the places in time of runs that were not made by one session; else each run says its own.
+    """
     samples: dict[str, list[Observation]] = {}
     invalid: dict[str, str] = {}
-    for trial in trials:
+    for trial, order in zip(trials, orders or [trial.run.order for trial in trials], strict=True):
         invalid = {**trial.invalid, **invalid}
         for name, value in trial.values.items():
-            samples.setdefault(name, []).append(Observation(value, trial.run.session, trial.run.order))
+            samples.setdefault(name, []).append(Observation(value, trial.run.session, order))
     return Measurement({name: tuple(values) for name, values in samples.items()}, invalid)
