@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_llmperf.baseline.baseline import Baseline
@@ -75,6 +76,31 @@ class Store:
             with contextlib.suppress(OSError):
                 draft.unlink()
             raise BaselineError(f"{path}: cannot be written: {error}") from error
+
+    def texts_of(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> dict[Path, str]:
+        """The files that ``write_case`` would write, with their texts."""
+        parts = split(baseline, machine, any_hardware=any_hardware)
+        paths = {self.path(slug, suite, baseline.case): part for slug, part in parts.items()}
+        return {path: render(part, self._named(path)) for path, part in paths.items()}
+
+    def rename(self, suite: str, old: str, new: str) -> list[Path]:
+        """Give a case another id, on all hardware; the new files, in order. The old ones are gone only after that.
+
+        Raises:
+            BaselineError: there is none, one of the new ones is there already, or a file cannot be read or written.
+        """
+        slugs = sorted(folder.name for folder in self.root.iterdir() if folder.is_dir()) if self.root.is_dir() else []
+        found = {slug: each for slug in slugs if (each := self.read(slug, suite, old)) is not None}
+        if not found:
+            raise BaselineError(f"{self.root}: no hardware has a baseline of {suite} {old}")
+        places = {slug: self.path(slug, suite, new) for slug in found}
+        if taken := [str(place) for place in places.values() if place.exists()]:
+            raise BaselineError(f"{taken[0]}: is there already; remove it first")
+        for slug, each in found.items():
+            self.write(places[slug], replace(each, case=new))
+        for slug in found:
+            self.path(slug, suite, old).unlink()
+        return list(places.values())
 
     def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:
         """Write a case's baseline to the file or the two files it belongs into; returns them."""

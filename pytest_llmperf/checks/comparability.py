@@ -37,7 +37,10 @@ OUTPUT = "output_tokens"
 OUTPUT_TOLERANCE = 0.01
 """Share by which the output of two runs of natural output may differ."""
 
-COMPARE = (*ENGINE, *MACHINE, SLO)
+INJECTED = "injected"
+"""A loss that was made on purpose."""
+
+COMPARE = (*ENGINE, *MACHINE, SLO, INJECTED)
 """Facts that are stored with a baseline and shown when they differ, in the order in which they are shown."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pytest_llmperf.model.acceptance import Acceptance
+from pytest_llmperf.model.acceptance import ACCEPTANCE, Acceptance
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.prefix_hits import PrefixHits
@@ -26,7 +26,6 @@ COALESCED_LIMIT = 0.005
 _SUMS_OF_GAPS = ("mean_itl_ms", "mean_token_itl_ms")
 """Here the lags of a gap's two ends cancel, all but those of the first and the last."""
 
-_FROM_COUNTERS = frozenset({"acceptance_length", "acceptance_rate"})
 
 PREFIX_HITS = (0.0, 0.01)
 """Share of prompt tokens that may come from the engine's prefix cache where the suite does not say."""
@@ -113,7 +112,7 @@ def acceptance_findings(acceptance: Acceptance | None, records: Records) -> list
             expected="at least one draft a step, no more accepted than drafted, and no more tokens than the run's own",
             evidence="the server's counters before and after the run, and the tokens of its requests",
             remedy="let nobody else use the server meanwhile; else its counters are broken",
-            metrics=_FROM_COUNTERS,
+            metrics=frozenset(ACCEPTANCE),
         )
     ]
 
@@ -128,7 +127,7 @@ def silent_counters(timeout_s: float) -> Finding:
         expected="the counters, or the answer that there are none",
         evidence="GET /metrics before the run, or after it",
         remedy="look at what is in front of the server, or let it answer 404; each run waits for it once",
-        metrics=_FROM_COUNTERS,
+        metrics=frozenset(ACCEPTANCE),
     )
 
 

@@ -9,6 +9,12 @@ from typing import Any
 
 from pytest_llmperf.cli.status import FINE, USAGE
 
+_ABOUT_ACCEPT = """\
+Takes the candidate runs that sessions have saved, grouped by server start, and writes them as the baseline of their
+case. The difference is shown as a review will show it. Runs that are invalid, failed, made with a loss on purpose, or
+not comparable with the newest one are left out, and named.
+"""
+
 
 def add(commands: Any) -> None:
     """Add the command to the parsers of ``llmperf``."""
@@ -17,6 +23,29 @@ def add(commands: Any) -> None:
     show = actions.add_parser("show", help="what is stored: cases, sessions, values and their spread, reasons")
     show.add_argument("path", type=Path, nargs="?", default=Path("baselines"), help="a file or a folder of them")
     show.set_defaults(run=_show)
+    accept = actions.add_parser(
+        "accept",
+        help="saved runs become the baseline of their case, in place of the one that it has",
+        description=_ABOUT_ACCEPT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    accept.add_argument(
+        "runs", type=Path, nargs="*", default=[Path(".llmperf")], metavar="RUN_FOLDER|.llmperf", help="default .llmperf"
+    )
+    accept.add_argument("--why", required=True, metavar="TEXT", help="the reason, which the review will read")
+    accept.add_argument("--case", action="append", default=[], metavar="ID", help="only this case; repeatable")
+    accept.add_argument("--sessions", type=int, default=20, metavar="N", help="the newest of each case (default 20)")
+    accept.add_argument("--metrics", default="", metavar="A,B", help="what to keep (default: what the old one keeps)")
+    accept.add_argument("--any-hardware", action="store_true", help="counts are kept for any hardware")
+    accept.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help="default baselines/")
+    accept.add_argument("--dry-run", action="store_true", help="only show the difference")
+    accept.set_defaults(run=_accept)
+    move = actions.add_parser("mv", help="give a case another id, on all hardware")
+    move.add_argument("suite", help="the suite's name")
+    move.add_argument("old", help="the case as it is called now: ARM/WORKLOAD")
+    move.add_argument("new", help="and as it is called from now on")
+    move.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help="default baselines/")
+    move.set_defaults(run=_move)
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -39,3 +68,45 @@ def _show(arguments: argparse.Namespace) -> int:
         for line in lines:
             print(line)
     return status
+
+
+def _accept(arguments: argparse.Namespace) -> int:
+    from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.cli.saved import cases_at  # noqa: PLC0415
+    from pytest_llmperf.clock import CLOCK  # noqa: PLC0415
+    from pytest_llmperf.errors import UsageError  # noqa: PLC0415
+    from pytest_llmperf.pipeline.accept import accept  # noqa: PLC0415
+    from pytest_llmperf.pipeline.commit import commit_at  # noqa: PLC0415
+
+    if arguments.sessions < 1:
+        raise UsageError(f"--sessions {arguments.sessions}: at least one")
+    cases = [case for case in cases_at(arguments.runs) if not case.variant]
+    if not cases:
+        raise UsageError("only runs of variants were saved; their values cannot be a baseline")
+    if unknown := set(arguments.case) - {case.case for case in cases}:
+        raise UsageError(f"--case {unknown.pop()}: no saved run of it; there are {', '.join(c.case for c in cases)}")
+    metrics = [name for name in arguments.metrics.split(",") if name]
+    for case in cases:
+        if arguments.case and case.case not in arguments.case:
+            continue
+        changes = accept(
+            case.newest(arguments.sessions),
+            baseline.Store(arguments.baselines),
+            why=arguments.why,
+            on=CLOCK.utc_now().date(),
+            commit=commit_at(Path()),
+            metrics=metrics,
+            any_hardware=True if arguments.any_hardware else None,
+            write=not arguments.dry_run,
+        )
+        for line in (line for change in changes for line in change.diff()):
+            print(line)
+    return FINE
+
+
+def _move(arguments: argparse.Namespace) -> int:
+    from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
+
+    for path in baseline.Store(arguments.baselines).rename(arguments.suite, arguments.old, arguments.new):
+        print(path)
+    return FINE

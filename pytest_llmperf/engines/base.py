@@ -84,6 +84,13 @@ class Engine(Protocol):
     def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:
         """Use of the prefix cache between two scrapes, or None when the engine shows no such counters."""
 
+    def with_less_acceptance(self, arm: Arm, loss: float) -> Arm | None:
+        """An arm whose acceptance length is lower by at least ``loss`` tokens per step; None where there is none.
+
+        For gates that have to prove that they can fail: acceptance is counted by the engine, and nothing between it
+        and its client could lessen it.
+        """
+
     def identity(self, arm: Arm) -> Mapping[str, str]:
         """Facts that tell builds apart (``engine``, ``engine_version`` ...), read without the server."""
 

@@ -6,6 +6,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,7 @@ from pydantic import Field
 
 from pytest_llmperf.engines import prefix_cache, speculation
 from pytest_llmperf.engines.base import EngineOptions
-from pytest_llmperf.engines.tiny_model import Shape, digest
+from pytest_llmperf.engines.tiny_model import Shape, digest, least_damage
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
@@ -129,6 +130,16 @@ class Embedded:
     def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:  # noqa: ARG002
         """From llama.cpp's counters."""
         return prefix_cache.prefix_hits(before, after)
+
+    def with_less_acceptance(self, arm: Arm, loss: float) -> Arm | None:
+        """With more of the MTP layer damaged: the share d of ``tiny_model.least_damage``."""
+        options, shape = _options(arm), _shape(arm)
+        if arm.model.path is not None or options.speculative_tokens == 0:
+            return None
+        damage = least_damage(shape.mtp_damage, options.speculative_tokens, loss)
+        if damage is None:
+            return None
+        return replace(arm, model=replace(arm.model, shape={**arm.model.shape, "mtp_damage": damage}))
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         """The wheel's version (llama.cpp's own build number is not in it) and the digest of the model."""

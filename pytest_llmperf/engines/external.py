@@ -120,6 +120,10 @@ class External:
         """From vLLM's, SGLang's or llama.cpp's counters."""
         return prefix_cache.prefix_hits(before, after)
 
+    def with_less_acceptance(self, arm: Arm, loss: float) -> Arm | None:  # noqa: ARG002
+        """Somebody else runs it."""
+        return None
+
     def identity(self, arm: Arm) -> Mapping[str, str]:  # noqa: ARG002
         """Only that it is not ours: what runs behind a URL cannot be read without it."""
         return {"engine": "external"}

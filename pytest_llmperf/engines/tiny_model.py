@@ -74,6 +74,20 @@ def damaged_words(share: float, words: int = len(REPLY)) -> frozenset[int]:
     return frozenset(i for i in range(words) if (i + 1) * count // words > i * count // words)
 
 
+def least_damage(before: float, drafted: int, loss: float, words: int = len(REPLY)) -> float | None:
+    """The smallest ``mtp_damage`` that costs at least ``loss`` tokens per step; None when all of it does not.
+
+    When the MTP layer is right after a share p of the words, a step of ``drafted`` tokens brings about
+    L = 1 + p + p^2 + ... + p^drafted.
+    """
+
+    def length(damage: float) -> float:
+        return sum((1 - damage) ** k for k in range(drafted + 1))
+
+    wanted = length(before) - loss
+    return next((n / words for n in range(words + 1) if length(n / words) <= wanted), None)
+
+
 def write(path: Path, shape: Shape) -> None:
     """Write the model to ``path``; the same shape gives the same bytes."""
     import numpy as np  # noqa: PLC0415 (numpy and gguf are not for collection time)

@@ -4,8 +4,15 @@ Everything that compares is this one call; only where the reference comes from d
 metric and run, never a request. docs/verdicts.md explains the procedure and what is known of its error rates.
 """
 
+from pytest_llmperf.judge.calibration import auto_margin, calibrate, calibrated
 from pytest_llmperf.judge.confirmation import confirm, unconfirmed
-from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
-from pytest_llmperf.judge.verdicts import judge, refuse, sequential, undecided, void
+from pytest_llmperf.judge.failures import failures
+from pytest_llmperf.judge.looks import LOOKS, SINGLE, TURNS, Look
+from pytest_llmperf.judge.published import beside
+from pytest_llmperf.judge.verdicts import alternating, judge, open_turns, refuse, sequential, undecided, void
+from pytest_llmperf.judge.words import provisional
 
-__all__ = ["LOOKS", "SINGLE", "Look", "confirm", "judge", "refuse", "sequential", "unconfirmed", "undecided", "void"]
+__all__ = [
+    "LOOKS", "SINGLE", "TURNS", "Look", "alternating", "auto_margin", "beside", "calibrate", "calibrated", "confirm",
+    "failures", "judge", "open_turns", "provisional", "refuse", "sequential", "unconfirmed", "undecided", "void",
+]  # fmt: skip

@@ -8,12 +8,16 @@ from pytest_llmperf.judge.words import size
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.verdict import Verdict, Word
 
+CONFIRMED_SHARE = 0.5
+"""Of the loss that was seen, on the scale of judgement: what a fresh run must show of it."""
+
 
 def confirm(verdict: Verdict, gate: Gate, reference_value: float, confirmation_value: float) -> Verdict:
     """The verdict after the server was restarted, warmed up and measured once more.
 
-    REGRESSED stays when the fresh run alone is also worse than the floor, else it becomes INCONCLUSIVE with both
-    figures: a slow session is not a slow engine. Verdicts with another word are returned as they are.
+    REGRESSED stays when the fresh run alone is also worse than the floor and shows at least half of the loss that was
+    seen, else it becomes INCONCLUSIVE with both figures: a slow session is not a slow engine, and its loss shrinks with
+    a fresh start where an engine's stays. Verdicts with another word are returned as they are.
 
     Args:
         verdict: of ``judge``.
@@ -28,11 +32,18 @@ def confirm(verdict: Verdict, gate: Gate, reference_value: float, confirmation_v
         return verdict
     difference = gate.transform(confirmation_value) - gate.transform(reference_value)
     change = gate.change(difference)
-    if difference > gate.floor:
+    if difference - gate.null > max(gate.floor, CONFIRMED_SHARE * (_seen(verdict, gate) - gate.null)):
         return replace(verdict, confirmation=change)
     first = "unknown" if verdict.change is None else size(gate, verdict.change, signed=True)
     why = f"not confirmed: {first} before, {size(gate, change, signed=True)} after a fresh start"
     return replace(verdict, word=Word.INCONCLUSIVE, confirmation=change, cause=why)
+
+
+def _seen(verdict: Verdict, gate: Gate) -> float:
+    """The difference that made it red; nothing where the verdict does not say."""
+    if verdict.measured is None or verdict.reference is None:
+        return gate.null
+    return gate.transform(verdict.measured) - gate.transform(verdict.reference)
 
 
 def unconfirmed(verdict: Verdict, why: str = "no fresh start was possible") -> Verdict:

@@ -22,30 +22,37 @@ class Evidence:
         difference: d, candidate less reference.
         se: its standard error.
         df: degrees of freedom of the error.
+        null: the difference that is just allowed (``Gate.null``); the tests and ``excess`` count from there.
     """
 
     difference: float
     se: float
     df: float
+    null: float = 0.0
+
+    @property
+    def excess(self) -> float:
+        """How much worse than just allowed."""
+        return self.difference - self.null
 
     def _t(self, shift: float) -> float:
-        gap = self.difference - shift
+        gap = self.excess - shift
         if self.se > 0:
             return gap / self.se
         return math.copysign(math.inf, gap) if gap else 0.0
 
     @property
     def p_worse(self) -> float:
-        """The p of "no worse than the reference" (d <= 0), small when it is worse."""
+        """The p of "no worse than allowed" (d <= null), small when it is worse."""
         return student.sf(self._t(0), self.df)
 
     @property
     def p_better(self) -> float:
-        """The p of "no better than the reference" (d >= 0), small when it is better."""
+        """The p of "no better than allowed" (d >= null), small when it is better."""
         return student.cdf(self._t(0), self.df)
 
     def p_loss(self, delta: float) -> float:
-        """The p of "worse by the margin or more" (d >= delta), small when such a loss is excluded."""
+        """The p of "worse by the margin or more" (d >= null + delta), small when such a loss is excluded."""
         return student.cdf(self._t(delta), self.df)
 
     @property

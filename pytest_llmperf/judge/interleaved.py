@@ -30,4 +30,4 @@ def compare(gate: Gate, reference: Sequence[Observation], candidate: Sequence[Ob
     effect = arm_effect(
         [gate.transform(each.value) for each, _ in runs], [arm for _, arm in runs], [float(order) for order in orders]
     )
-    return Evidence(effect.difference, effect.se, effect.df)
+    return Evidence(effect.difference, effect.se, effect.df, gate.null)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,18 @@ class Look:
 LOOKS = (Look(1, 0.01, 0.05), Look(3, 0.02, 0.05), Look(5, 0.04, 0.05))
 """Tries of a repeated measurement. By the union bound a healthy family is red with at most the sum of the alphas, 7 %,
 and a loss of the margin is PASSED with at most the sum of the betas, 15 %; docs/verdicts.md has what was seen."""
+
+
+def halved(looks: Sequence[Look]) -> tuple[Look, ...]:
+    """The looks of one of two references: half of each alpha, so that the union bound for both is that of one.
+
+    The betas stay: PASSED needs both references, which makes a missed margin no likelier.
+    """
+    return tuple(replace(look, alpha=look.alpha / 2) for look in looks)
+
+
+TURNS = (Look(4, 0.025, 0.025), Look(8, 0.025, 0.025))
+"""Tries of an A/B: more turns only while undecided. Each error adds up to at most 5 %, by the union bound."""
 
 SINGLE = Look(1, 0.05, 0.05)
 """One try at whatever number of runs there is."""

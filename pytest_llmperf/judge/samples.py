@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
-from pytest_llmperf.model.verdict import Verdict, Word
-from pytest_llmperf.stats.variance import mean
+from pytest_llmperf.model.verdict import BASELINE, Verdict, Word
+from pytest_llmperf.stats.variance import Sessions, mean, sessions
+
+NOTHING = Sessions((), math.nan, math.nan, math.nan, math.nan, 0, math.nan)
+"""The layout of no values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +25,15 @@ class Sample:
         runs: in order of time.
         groups: values on the scale of judgement by session, sessions in order of their first run.
         average: mean of the session means, in the metric's own unit; None without a usable value.
-        fault: why the values may not be judged, "" when they may; then ``groups`` and ``average`` are whole.
+        fault: why the values may not be judged, "" when they may; then the other attributes are whole.
+        layout: ``groups`` reduced to means and variances.
     """
 
     runs: Sequence[Observation]
     groups: list[list[float]]
     average: float | None
     fault: str
+    layout: Sessions = NOTHING
 
     @property
     def values(self) -> list[float]:
@@ -36,22 +43,34 @@ class Sample:
 
 def read(observations: Sequence[Observation], gate: Gate, invalid: str = "") -> Sample:
     """The observations of one side, each transformed once; ``invalid`` says why they may not be judged at all."""
-    runs = sorted(observations, key=lambda each: each.order)
+    runs = sorted(observations, key=attrgetter("order"))
+    if not runs:
+        return Sample(runs, [], None, invalid or "no run has a value")
     groups: dict[str, list[float]] = {}
-    plain: dict[str, list[float]] = {}
     for run in runs:
         try:
             value = gate.transform(run.value)
         except ValueError as error:
             return Sample(runs, [], None, f"{error} (run {run.order}, session {run.session})")
-        groups.setdefault(run.session, []).append(value)
-        plain.setdefault(run.session, []).append(run.value)
-    average = mean([mean(values) for values in plain.values()]) if runs else None
-    return Sample(runs, list(groups.values()), average, invalid or ("" if runs else "no run has a value"))
+        if run.session in groups:
+            groups[run.session].append(value)
+        else:
+            groups[run.session] = [value]
+    grouped = list(groups.values())
+    return Sample(runs, grouped, _average(runs, groups), invalid, sessions(grouped))
 
 
-def blank(gate: Gate, reference: Sample, candidate: Sample, word: Word, cause: str = "") -> Verdict:
-    """A verdict that says what was compared, and nothing of a difference."""
+def _average(runs: Sequence[Observation], groups: Collection[str]) -> float:
+    if len(groups) == len(runs):
+        return mean([run.value for run in runs])
+    plain: dict[str, list[float]] = {session: [] for session in groups}
+    for run in runs:
+        plain[run.session].append(run.value)
+    return mean([mean(values) for values in plain.values()])
+
+
+def verdict(gate: Gate, reference: Sample, candidate: Sample, word: Word, cause: str = "", **evidence: Any) -> Verdict:
+    """A verdict that says what was compared, and of the difference what ``evidence`` has."""
     measured = [run.value for run in candidate.runs]
     return Verdict(
         metric=gate.metric.name,
@@ -62,8 +81,9 @@ def blank(gate: Gate, reference: Sample, candidate: Sample, word: Word, cause: s
         runs=len(candidate.runs),
         reference_runs=len(reference.runs),
         reference_sessions=len(reference.groups),
-        against=gate.reference or "baseline",
+        against=gate.reference or BASELINE,
         cause=cause,
+        **evidence,
     )
 
 

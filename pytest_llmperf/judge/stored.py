@@ -38,22 +38,28 @@ def share(baseline: Sessions) -> float:
     return min(max(estimate, low), high)
 
 
-def compare(gate: Gate, reference: list[list[float]], candidate: list[list[float]]) -> Evidence:
+def compare(gate: Gate, baseline: Sessions, candidate: Sessions) -> Evidence:
     """The evidence from values on the scale of judgement, grouped by session."""
-    baseline, fresh = variance.sessions(reference), variance.sessions(candidate)
     spread, df = _variance(gate, baseline)
-    se = variance.error_of_difference(spread, share(baseline), fresh, baseline)
-    measured = variance.mean([value for group in candidate for value in group])
-    return Evidence(measured - baseline.mean, se, df)
+    se = variance.error_of_difference(spread, share(baseline), candidate, baseline)
+    return Evidence(candidate.mean_of_runs - baseline.mean, se, df)
 
 
-def visible_with_enough_sessions(gate: Gate, reference: list[list[float]], candidate: list[list[float]]) -> float:
+def against_constant(gate: Gate, constant: float, candidate: Sessions) -> Evidence:
+    """The evidence against a number without noise, on the scale of judgement; the class prior is all that is known."""
+    prior = gate.metric.prior_cv if gate.cv is None else gate.cv
+    runs = sum(candidate.sizes)
+    clumped = sum(size * size for size in candidate.sizes) / runs**2
+    se = prior * math.sqrt(ASSUMED_SHARE * clumped + (1 - ASSUMED_SHARE) / runs)
+    return Evidence(candidate.mean_of_runs - constant, se, PRIOR_DF)
+
+
+def visible_with_enough_sessions(gate: Gate, baseline: Sessions, candidate: Sessions) -> float:
     """``Evidence.visible`` as it would be if the baseline had ``ENOUGH_SESSIONS`` sessions like those it has."""
-    baseline, fresh = variance.sessions(reference), variance.sessions(candidate)
     spread, _ = _variance(gate, baseline)
     size = max(1, round(1 / baseline.runs_inverse))
     larger = variance.sessions([[0.0] * size] * ENOUGH_SESSIONS)
-    se = variance.error_of_difference(spread, share(baseline), fresh, larger)
+    se = variance.error_of_difference(spread, share(baseline), candidate, larger)
     return Evidence(0.0, se, PRIOR_DF + ENOUGH_SESSIONS - 1).visible
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from pytest_llmperf.judge import exact, interleaved, stored, words
 from pytest_llmperf.judge.evidence import Evidence
-from pytest_llmperf.judge.looks import LOOKS, SINGLE, Look
-from pytest_llmperf.judge.samples import Sample, blank, first_runs, read, runs_of
+from pytest_llmperf.judge.looks import LOOKS, SINGLE, TURNS, Look, halved
+from pytest_llmperf.judge.references import of_two
+from pytest_llmperf.judge.samples import Sample, first_runs, read, runs_of, verdict
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
-from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.model.verdict import BASELINE, RECENT, Verdict, Word
 from pytest_llmperf.stats.multiplicity import benjamini_hochberg
 from pytest_llmperf.stats.variance import mean
 
@@ -20,7 +21,6 @@ from pytest_llmperf.stats.variance import mean
 class _Compared:
     """A gate between evidence and word, which has to wait for the p-values of its family."""
 
-    verdict: Verdict
     evidence: Evidence
     reference: Sample
     candidate: Sample
@@ -44,16 +44,25 @@ def judge(
         reference: of the baseline, or of the arm that the gates name.
         candidate: all runs so far.
         gates: of one case.
-        look: how much error this try may spend; gates against an arm and exact ones have no looks.
+        look: how much error this try may spend.
         family: C, the number of gated cases that are judged together.
 
     Raises:
         ValueError: ``family`` below 1, or runs of a candidate and its reference arm without one order in time.
     """
+    return _judge(_read(reference, gates), candidate, gates, look, family)
+
+
+def _judge(
+    references: Sequence[Sample], candidate: Measurement, gates: Sequence[Gate], look: Look, family: int
+) -> list[Verdict]:
     if family < 1:
         raise ValueError(f"family = {family}: the case that is judged is one of them")
     runs = len(runs_of(candidate))
-    opened = [_open(reference, candidate, gate, runs) for gate in gates]
+    opened = [
+        _open(gate, there, here, runs)
+        for gate, there, here in zip(gates, references, _read(candidate, gates), strict=True)
+    ]
     # Gates of the family without a value keep their place as p = 1: one that is missing makes no other one redder.
     members = [index for index, gate in enumerate(gates) if _has_looks(gate)]
     worse = _adjusted([_p(opened[index], "worse") for index in members], family)
@@ -66,7 +75,7 @@ def judge(
         elif index in adjusted:
             verdicts.append(_close(gate, state, look, *adjusted[index]))
         else:
-            verdicts.append(_close(gate, state, SINGLE, state.evidence.p_worse, state.evidence.p_better))
+            verdicts.append(_close(gate, state, look, state.evidence.p_worse, state.evidence.p_better))
     return verdicts
 
 
@@ -75,6 +84,7 @@ def sequential(
     candidate: Measurement,
     gates: Sequence[Gate],
     *,
+    recent: Measurement | None = None,
     looks: Sequence[Look] = LOOKS,
     family: int = 1,
 ) -> list[Verdict]:
@@ -82,16 +92,63 @@ def sequential(
 
     Each look sees the first ``look.runs`` runs; runs beyond the last complete look wait for the next one. So a saved
     measurement gives the verdict again that it had. Gates without looks (against an arm, or exact) are judged on all.
+
+    Args:
+        reference: of the baseline, or of the arm that the gates name.
+        candidate: all runs so far.
+        gates: of one case.
+        recent: a second stored reference. A gate is then red if it is against either, at half of each alpha, and
+            PASSED only if it is against both; gates without looks are compared with ``reference`` alone.
+        looks: when a verdict is tried, and what error each try may spend.
+        family: C, the number of gated cases that are judged together.
     """
-    runs = len(runs_of(candidate))
-    verdicts = judge(reference, first_runs(candidate, looks[0].runs), gates, look=looks[0], family=family)
+    if recent is not None:
+        looks = halved(looks)
+    verdicts = _sequence(reference, candidate, gates, looks, family)
+    if recent is not None:
+        others = _sequence(recent, candidate, gates, looks, family)
+        verdicts = [
+            of_two(first, replace(other, against=RECENT)) if _has_looks(gate) else first
+            for gate, first, other in zip(gates, verdicts, others, strict=True)
+        ]
+    without = [gate for gate in gates if not _has_looks(gate)]
+    on_all_runs = iter(judge(reference, candidate, without) if without else ())
+    return [old if _has_looks(gate) else next(on_all_runs) for gate, old in zip(gates, verdicts, strict=True)]
+
+
+def _sequence(
+    reference: Measurement, candidate: Measurement, gates: Sequence[Gate], looks: Sequence[Look], family: int
+) -> list[Verdict]:
+    """``sequential`` against one reference, for the gates that have looks."""
+    runs, there = len(runs_of(candidate)), _read(reference, gates)
+    verdicts = _judge(there, first_runs(candidate, looks[0].runs), gates, looks[0], family)
     for look in looks[1:]:
         if look.runs > runs or not undecided(verdicts):
             break
-        now = judge(reference, first_runs(candidate, look.runs), gates, look=look, family=family)
+        now = _judge(there, first_runs(candidate, look.runs), gates, look, family)
         verdicts = [later if undecided([first]) else first for first, later in zip(verdicts, now, strict=True)]
-    on_all_runs = iter(judge(reference, candidate, [gate for gate in gates if not _has_looks(gate)]))
-    return [old if _has_looks(gate) else next(on_all_runs) for gate, old in zip(gates, verdicts, strict=True)]
+    return verdicts
+
+
+def alternating(
+    reference: Measurement, candidate: Measurement, gates: Sequence[Gate], *, looks: Sequence[Look] = TURNS
+) -> list[Verdict]:
+    """The verdicts of an A/B after the turns so far, each gate with the word of the first look that decided it.
+
+    Each look sees the first ``look.runs`` runs of both sides; all gates compare with the arm of ``reference``.
+    """
+    verdicts: list[Verdict] = []
+    for look in looks:
+        if verdicts and (look.runs > len(runs_of(candidate)) or not open_turns(verdicts)):
+            break
+        now = judge(first_runs(reference, look.runs), first_runs(candidate, look.runs), gates, look=look)
+        verdicts = [later if open_turns([first]) else first for first, later in zip(verdicts or now, now, strict=True)]
+    return verdicts
+
+
+def open_turns(verdicts: Sequence[Verdict]) -> bool:
+    """True when more turns of an A/B could decide a gate."""
+    return any(each.word is Word.INCONCLUSIVE and each.p_pass is not None for each in verdicts)
 
 
 def undecided(verdicts: Sequence[Verdict]) -> bool:
@@ -101,22 +158,22 @@ def undecided(verdicts: Sequence[Verdict]) -> bool:
     noise that more runs would lessen; a verdict that a fresh start did not confirm is final.
     """
     return any(
-        verdict.word is Word.INCONCLUSIVE
-        and verdict.against == "baseline"
-        and verdict.p_pass is not None
-        and verdict.confirmation is None
-        for verdict in verdicts
+        each.word is Word.INCONCLUSIVE
+        and each.against in {BASELINE, RECENT}
+        and each.p_pass is not None
+        and each.confirmation is None
+        for each in verdicts
     )
 
 
 def refuse(gates: Sequence[Gate], why: str) -> list[Verdict]:
     """NO BASELINE for every gate, with the reason: there is none, or it is not comparable."""
-    return [blank(gate, read((), gate), read((), gate), Word.NO_BASELINE, why) for gate in gates]
+    return [verdict(gate, read((), gate), read((), gate), Word.NO_BASELINE, why) for gate in gates]
 
 
 def void(gates: Sequence[Gate], why: str) -> list[Verdict]:
     """INVALID for every gate, with the reason: machine, client or session were not fit to measure."""
-    return [blank(gate, read((), gate), read((), gate), Word.INVALID, why) for gate in gates]
+    return [verdict(gate, read((), gate), read((), gate), Word.INVALID, why) for gate in gates]
 
 
 def _has_looks(gate: Gate) -> bool:
@@ -124,37 +181,39 @@ def _has_looks(gate: Gate) -> bool:
     return gate.reference is None and gate.cv != 0
 
 
-def _open(reference: Measurement, candidate: Measurement, gate: Gate, runs: int) -> Verdict | _Compared:
+def _read(side: Measurement, gates: Sequence[Gate]) -> list[Sample]:
+    """What one side has for each gate."""
+    return [read(side.of(gate.metric.name), gate, side.invalid.get(gate.metric.name, "")) for gate in gates]
+
+
+def _open(gate: Gate, there: Sample, here: Sample, runs: int) -> Verdict | _Compared:
     """The verdict where no p-value is needed for it, else the evidence. ``runs`` is how many the candidate had."""
-    there, here = (
-        read(side.of(gate.metric.name), gate, side.invalid.get(gate.metric.name, "")) for side in (reference, candidate)
-    )
     unusable = _unusable(gate, there, here, runs)
     if unusable is not None:
         return unusable
     if gate.cv == 0:
         return _exact(gate, there, here)
-    verdict = blank(gate, there, here, Word.INCONCLUSIVE)
     if gate.reference is None:
-        return _Compared(verdict, stored.compare(gate, there.groups, here.groups), there, here)
+        return _Compared(stored.compare(gate, there.layout, here.layout), there, here)
     both = len(there.runs) + len(here.runs)
     if both < interleaved.FEWEST_RUNS:
-        return replace(verdict, cause=f"too few runs: {both} of at least {interleaved.FEWEST_RUNS}")
-    return _Compared(verdict, interleaved.compare(gate, there.runs, here.runs), there, here)
+        few = f"too few runs: {both} of at least {interleaved.FEWEST_RUNS}"
+        return verdict(gate, there, here, Word.INCONCLUSIVE, few)
+    return _Compared(interleaved.compare(gate, there.runs, here.runs), there, here)
 
 
 def _unusable(gate: Gate, there: Sample, here: Sample, runs: int) -> Verdict | None:
     """INVALID or NO BASELINE where the values of a side cannot be judged."""
     name = gate.metric.name
     if here.fault:
-        return blank(gate, there, here, Word.INVALID, f"{name}: {here.fault}")
+        return verdict(gate, there, here, Word.INVALID, f"{name}: {here.fault}")
     if len(here.runs) < runs:  # judging the rest would select runs
-        return blank(gate, there, here, Word.INVALID, f"{name}: no value in {runs - len(here.runs)} of {runs} runs")
+        return verdict(gate, there, here, Word.INVALID, f"{name}: no value in {runs - len(here.runs)} of {runs} runs")
     if not there.runs and gate.reference is None:
-        return blank(gate, there, here, Word.NO_BASELINE, f"the baseline has no {name}")
+        return verdict(gate, there, here, Word.NO_BASELINE, f"the baseline has no {name}")
     if there.fault:
         side = f"reference {gate.reference!r}" if gate.reference else "baseline"
-        return blank(gate, there, here, Word.INVALID, f"{name} of the {side}: {there.fault}")
+        return verdict(gate, there, here, Word.INVALID, f"{name} of the {side}: {there.fault}")
     return None
 
 
@@ -162,35 +221,36 @@ def _exact(gate: Gate, there: Sample, here: Sample) -> Verdict:
     word, cause = exact.decide(gate, there.values, here.values)
     change = gate.change(mean(here.values) - mean(there.values))
     smallest = words.visible_loss(gate, gate.floor)
-    verdict = blank(gate, there, here, word, cause)
-    return replace(verdict, change=change, interval=(change, change), smallest_visible=smallest)
+    return verdict(gate, there, here, word, cause, change=change, interval=(change, change), smallest_visible=smallest)
 
 
 def _close(gate: Gate, compared: _Compared, look: Look, p_worse: float, p_better: float) -> Verdict:
     """The verdict from evidence and adjusted p-values."""
     evidence = compared.evidence
     word = words.decide(gate, evidence, look, p_worse, p_better)
-    return replace(
-        compared.verdict,
-        word=word,
+    return verdict(
+        gate,
+        compared.reference,
+        compared.candidate,
+        word,
+        _cause(gate, compared) if word is Word.INCONCLUSIVE else "",
         change=gate.change(evidence.difference),
         interval=evidence.interval(gate),
         p_fail=p_worse,
         p_pass=evidence.p_loss(gate.delta),
         smallest_visible=words.visible_loss(gate, evidence.visible),
-        cause=_cause(gate, compared) if word is Word.INCONCLUSIVE else "",
     )
 
 
 def _cause(gate: Gate, compared: _Compared) -> str:
-    sessions = compared.verdict.reference_sessions
+    sessions = len(compared.reference.groups)
     if gate.reference is not None or sessions >= stored.ENOUGH_SESSIONS:
         return words.cause(gate, compared.evidence)
     return words.cause(
         gate,
         compared.evidence,
         with_enough_sessions=stored.visible_with_enough_sessions(
-            gate, compared.reference.groups, compared.candidate.groups
+            gate, compared.reference.layout, compared.candidate.layout
         ),
         sessions=f"{sessions} of {stored.ENOUGH_SESSIONS} sessions",
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pytest_llmperf.model.acceptance import AT_POSITIONS
 from pytest_llmperf.model.metric import Metric
 
 _SLOW, _STEADY = (0.10, 0.03), (0.05, 0.015)
@@ -65,6 +66,21 @@ def _latencies() -> Iterator[Metric]:
 def _throughput(name: str, unit: str, formula: str, **other: Any) -> Metric:
     usual: dict[str, Any] = {"better": "higher", "group": "throughput", "margin": 0.05, "prior_cv": 0.012}
     return Metric(name=name, unit=unit, formula=formula, **{**usual, **other})
+
+
+def _positions() -> Iterator[Metric]:
+    for position, name in enumerate(AT_POSITIONS):
+        yield Metric(
+            name=name,
+            unit="",
+            better="higher",
+            group="acceptance",
+            scale="absolute",
+            margin=0.02,
+            prior_cv=0.01,
+            timing=False,
+            formula=f"accepted drafts at place {position} (the first is 0) / V, verify steps",
+        )
 
 
 _TABLE = (
@@ -130,6 +146,7 @@ _TABLE = (
         timing=False,
         formula="A/T: accepted drafts over drafted tokens",
     ),
+    *_positions(),
 )
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _TABLE}

@@ -18,6 +18,7 @@ from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.metrics.goodput import good_requests
 from pytest_llmperf.metrics.pace import peak_tokens_per_s, steady_tokens_per_s
 from pytest_llmperf.metrics.samples import Floats
+from pytest_llmperf.model.acceptance import AT_POSITIONS
 from pytest_llmperf.model.records import NEVER, Int64, Records
 from pytest_llmperf.model.run import Acceptance
 from pytest_llmperf.model.slo import GOODPUT, Slo
@@ -128,7 +129,8 @@ def _speculation(acceptance: Acceptance | None) -> dict[str, float]:
     values = {"acceptance_length": 1 + acceptance.accepted / acceptance.steps}
     if acceptance.drafted:
         values["acceptance_rate"] = acceptance.accepted / acceptance.drafted
-    return values
+    at = zip(AT_POSITIONS, acceptance.per_position, strict=False)
+    return values | {name: count / acceptance.steps for name, count in at}
 
 
 def _window_s(window_ns: tuple[int, int]) -> float:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+AT_POSITIONS = tuple(f"acceptance_at_{position}" for position in range(8))
+"""Metrics of the places of a draft; longer drafts are seen as a whole."""
+ACCEPTANCE = ("acceptance_length", "acceptance_rate", *AT_POSITIONS)
+"""All metrics that these counts give."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:

@@ -14,13 +14,19 @@ from pytest_llmperf.model.suite import Arm, Load, Suite, Workload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One cell of a suite; measured once for all its items."""
+    """One cell of a suite; measured once for all its items.
+
+    Attributes:
+        apart: whether the arm and the one that its gates compare with never run side by side: every measured run has a
+            server of its own, started for it, and alone on the machine.
+    """
 
     suite: Suite
     arm: Arm
     workload: Workload
     load: Load
     gates: tuple[Gate, ...]
+    apart: bool = False
 
     @property
     def id(self) -> str:
@@ -39,6 +45,11 @@ class Case:
         """The arms that gates compare with in the same session."""
         wanted = {gate.reference for gate in self.gates if gate.reference is not None}
         return tuple(arm for name, arm in self.suite.arms.items() if name in wanted)
+
+    def against(self, reference: str) -> Case:
+        """The case as an A/B: every gate compares with the arm ``reference``, and both run apart."""
+        gates = tuple(replace(gate, reference=reference, at_least=None) for gate in self.gates)
+        return replace(self, gates=gates, apart=True)
 
     def restricted_to(self, groups: frozenset[Group]) -> Case:
         """The same case with only the gates of ``groups``."""

@@ -16,6 +16,8 @@ class Gate:
         metric: the row of the metric table.
         margin: the loss that must not pass: a share for ratio metrics, in the metric's unit for absolute ones.
         reference: the arm measured in the same session that it is compared with; None for the stored baseline.
+        at_least: how many times as good as the arm ``reference`` it must be (1.1: a tenth more throughput, or a latency
+            divided by 1.1); None for "no worse". Ratio metrics only.
         cv: declared between-run variation (same scale as ``margin``), or None for the metric's class prior.
             0 declares an exact count: one baseline session decides, and the floor is a tenth of the margin.
         line: where the suite file asks for it.
@@ -26,6 +28,7 @@ class Gate:
     metric: Metric
     margin: float
     reference: str | None = None
+    at_least: float | None = None
     cv: float | None = None
     line: int = 0
     only_arms: tuple[str, ...] = ()
@@ -44,6 +47,11 @@ class Gate:
         return math.log1p(self.margin) if self.metric.better == "lower" else -math.log1p(-self.margin)
 
     @property
+    def null(self) -> float:
+        """The difference from the reference that is just allowed: 0, or ``-ln at_least``."""
+        return 0.0 if self.at_least is None else -math.log(self.at_least)
+
+    @property
     def floor(self) -> float:
         """The smallest difference that may be called worse: half of ``delta``, a tenth for exact counts."""
         return self.delta / 10 if self.cv == 0 else self.delta / 2
@@ -60,7 +68,11 @@ class Gate:
             return self.sign * value
         if not (value > 0 and math.isfinite(value)):
             raise ValueError(f"{self.metric.name} = {value}: a ratio metric must be positive and finite")
-        return self.sign * math.log(value)
+        return math.log(value) if self.metric.better == "lower" else -math.log(value)
+
+    def untransform(self, level: float) -> float:
+        """The value in the metric's unit that ``transform`` maps to ``level``."""
+        return self.sign * level if self.metric.scale == "absolute" else math.exp(self.sign * level)
 
     def change(self, difference: float) -> float:
         """A difference on the scale of judgement as people read it: a share, or in the unit, signed as measured."""

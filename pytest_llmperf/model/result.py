@@ -19,7 +19,7 @@ class CaseResult:
         nodeid: pytest's id of the case.
         hardware: as people write it ("8x NVIDIA H200").
         subject: what was measured, where the case's id does not say it: a variant, an endpoint; "" otherwise.
-        variant: whether it was a variant: then it must never be accepted as the baseline of the case.
+        variant: whether it was a variant, or had a loss injected: then it must never be accepted as the baseline.
         arguments: the options that measure the same again.
         verdicts: of every gated metric that was selected.
         metrics: mean of the candidate's runs for every metric that could be computed, gated or not.

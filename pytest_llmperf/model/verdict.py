@@ -33,6 +33,11 @@ def worst(words: Iterable[Word]) -> Word:
     return next((word for word in SEVERITY if word in found), Word.PASSED)
 
 
+BASELINE = "baseline"
+RECENT = "recent sessions"
+"""The two stored references, as ``Verdict.against`` names them; no arm has a space in its name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """One metric of one case, judged.
@@ -53,7 +58,7 @@ class Verdict:
         runs: candidate runs.
         reference_runs: reference runs.
         reference_sessions: reference sessions.
-        against: "baseline", or the arm it was compared with.
+        against: ``BASELINE``, ``RECENT``, or the arm it was compared with.
         cause: why it is INCONCLUSIVE, INVALID or NO BASELINE.
         confirmation: change seen after a fresh start; None when none was measured.
     """
@@ -71,6 +76,6 @@ class Verdict:
     runs: int = 0
     reference_runs: int = 0
     reference_sessions: int = 0
-    against: str = "baseline"
+    against: str = BASELINE
     cause: str = ""
     confirmation: float | None = None

@@ -5,27 +5,30 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from pytest_llmperf import baseline, datasets, judge
 from pytest_llmperf.checks import preconditions
+from pytest_llmperf.checks.comparability import INJECTED
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of
-from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
+from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError, UsageError
 from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.injection import Injection
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
+from pytest_llmperf.pipeline.injecting import Injector
 from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool
@@ -48,6 +51,7 @@ class Campaign:
         endpoint: a running server to measure instead of starting the arms' engines.
         arguments: the options that choose the same subject, values and baselines again.
         family: number of gated cases, over which p-values are adjusted.
+        inject: a loss to make in every candidate; may change between cases.
         show: takes the text of the progress line.
     """
 
@@ -60,6 +64,7 @@ class Campaign:
     arguments: str
     family: int
     show: Callable[[str], None]
+    inject: Injection | None = None
     clock: Clock = CLOCK
     _seeds: Counter[str] = field(default_factory=Counter)
 
@@ -102,13 +107,25 @@ class Campaign:
 
         An endpoint's API key is taken from ``LLMPERF_API_KEY`` where that is set, or from the variable that an arm of
         the external engine names.
+
+        Raises:
+            UsageError: a loss of acceptance is to be injected, and the engine cannot make one.
         """
         if self.endpoint is None:
-            return case.arm
+            return self._harmed(case.arm)
         key = engine_of(case.arm).api_key_env(case.arm) or (ENDPOINT_KEY if os.environ.get(ENDPOINT_KEY) else None)
         options = {"url": self.endpoint} | ({} if key is None else {"api_key_env": key})
         model = replace(case.arm.model, shape={})
-        return replace(case.arm, engine="external", model=model, options=options, args=(), env={})
+        return self._harmed(replace(case.arm, engine="external", model=model, options=options, args=(), env={}))
+
+    def _harmed(self, arm: Arm) -> Arm:
+        """The arm with the loss that only its engine can make; most are made in its traffic instead."""
+        if self.inject is None or self.inject.kind != "acceptance":
+            return arm
+        harmed = engine_of(arm).with_less_acceptance(arm, self.inject.share)
+        if harmed is None:
+            raise UsageError(f"--llmperf-inject={self.inject}: {arm.name}: the engine {arm.engine} cannot lose so much")
+        return harmed
 
     def prepare(self, case: Case, nodeid: str, *, live: bool) -> CaseResult:
         """Check machine and engine; start the engine only when ``live``."""
@@ -119,7 +136,7 @@ class Campaign:
             arm=case.arm.name,
             hardware=self.machine(case, self.subject(case)).label,
             subject=self._named(case),
-            variant=case.arm.variant_of is not None,
+            variant=case.arm.variant_of is not None or self.inject is not None or case.apart,
             arguments=self.arguments,
         )
         if reason := self.unavailable(case):
@@ -128,7 +145,7 @@ class Campaign:
         try:
             datasets.supply(case)  # before any engine starts, and before a wait for the host; what is read is kept
             findings = (self._idle,)
-            if not live:
+            if not live or case.apart:  # each run of an A/B starts a server of its own
                 return replace(result, findings=(*findings, *preconditions.at_start()))
             server = self.start(case)
         except EngineError as error:
@@ -166,7 +183,7 @@ class Campaign:
             return replace(prepared, verdicts=tuple(judge.void(case.gates, f"nothing was measured: {error}")))
         judged, failure = Judged((), {}), ""
         try:
-            with HostLease(show=self.show):
+            with HostLease(show=self.show), work.injecting():
                 judged = judge_case(work.case, work, self._shelf(case), prepared, self.clock)
         except EngineError as error:
             failure = error.describe()
@@ -225,9 +242,14 @@ class Campaign:
         return ""
 
     def _named(self, case: Case) -> str:
+        words = [f"injected {self.inject}"] if self.inject is not None else []
         if self.endpoint is not None:
-            return f"arm {case.arm.name} at {self.endpoint}"
-        return f"arm {case.arm.name}" if case.arm.variant_of is not None else ""
+            words.insert(0, f"arm {case.arm.name} at {self.endpoint}")
+        elif case.apart:
+            words.insert(0, f"arm {case.arm.name} against {', '.join(arm.name for arm in case.references)}")
+        elif case.arm.variant_of is not None:
+            words.insert(0, f"arm {case.arm.name}")
+        return ", ".join(words)
 
     def _fitting_gpus(self, case: Case) -> tuple[str, ...]:
         wanted = (case.suite.hardware.gpu or "").lower()
@@ -251,18 +273,19 @@ class Campaign:
             folder=self.save,
             clock=self.clock,
             show=self.show,
-            environment=lambda server: gather(
-                supplied.case,
-                server.arm,
-                self.machine(case, server.arm),
-                server.endpoint.model,
-                pinned=bool(server.client_cores),
-            ),
+            environment=lambda server: self._facts(supplied.case, server),
             next_seed=self._next_seed,
             material=supplied.material,
             dealer=self.dealer,
             recorded=tuple(recorded),
+            injector=None if self.inject is None or self.inject.kind == "acceptance" else Injector(self.inject),
         )
+
+    def _facts(self, case: Case, server: Server) -> Mapping[str, str]:
+        machine, pinned = self.machine(case, server.arm), bool(server.client_cores)
+        facts = gather(case, server.arm, machine, server.endpoint.model, pinned=pinned)
+        harmed = self.inject is not None and self.inject.kind == "acceptance" and server.arm == self.subject(case)
+        return {**facts, INJECTED: str(self.inject)} if harmed else facts
 
     def _next_seed(self, role: Role) -> int:
         """No two runs of an invocation, and no run and its warm-up, send the same prompts.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,13 +15,12 @@ from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.pipeline.commit import commit_at
 from pytest_llmperf.pipeline.execute import Trial
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 
 ACCEPTED_RUNS = 3
 """Runs that one accepted session records; more runs of one session hardly sharpen a baseline, more sessions do."""
-
-GIT_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +116,11 @@ def _confirm(verdict: Verdict, gate: Gate, before: Trial | None, after: Trial) -
 
 
 def _within_session(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
+    if work.case.apart:
+        return _apart(work, gates)
     arms = {gate.reference for gate in gates if gate.reference is not None}
     if arms:
-        work.interleave()
+        work.interleave(judge.TURNS[0].runs)
     verdicts: dict[str, Verdict] = {}
     for arm in sorted(arms):
         own = [gate for gate in gates if gate.reference == arm]
@@ -130,6 +130,17 @@ def _within_session(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, V
             judged = judge.judge(measurement(work.of("reference", arm)), measurement(work.of("candidate")), own)
         verdicts |= {verdict.metric: verdict for verdict in judged}
     return verdicts
+
+
+def _apart(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
+    """An A/B: turns until every gate is decided, or there were as many as the last look wants."""
+    found: list[Verdict] = []
+    for look in judge.TURNS:
+        work.interleave(look.runs)
+        found = judge.alternating(measurement(work.of("reference")), measurement(work.of("candidate")), gates)
+        if not judge.open_turns(found):
+            break
+    return {verdict.metric: verdict for verdict in found}
 
 
 def _stored(
@@ -182,7 +193,7 @@ def _record(
         runs,
         why=shelf.why,
         on=clock.utc_now().date(),
-        commit=_commit(case.suite.file.parent),
+        commit=commit_at(case.suite.file.parent),
         metrics=[gate.metric.name for gate in work.recorded if shelf.place(case, gate) in places],
     )
     shelf.store.write_case(shelf.hardware, case.suite.name, accepted, any_hardware=_any_hardware(case))
@@ -202,18 +213,3 @@ def _record(
 
 def _any_hardware(case: Case) -> bool:
     return case.suite.hardware.gpu is None
-
-
-def _commit(folder: Path) -> str:
-    """The commit that ``folder`` is at; ``unknown`` outside a repository."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=GIT_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "unknown"
-    return done.stdout.strip() or "unknown"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -19,11 +20,12 @@ from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive, warmup
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial, execute
+from pytest_llmperf.pipeline.injecting import Injector
 from pytest_llmperf.pipeline.servers import Server
 from pytest_llmperf.workload import Material
 
-INTERLEAVING = "ABBAABBA"
-"""Order of an in-session comparison: A is the reference, B the candidate. A linear drift of the machine cancels."""
+INTERLEAVING = "ABBA"
+"""Order of the turns of an in-session comparison: A is the reference, B the candidate. A linear drift cancels."""
 
 REPLACEMENTS = 2
 """Invalid runs of one case that are measured again; all of them stay in the record."""
@@ -37,6 +39,9 @@ class Servers(Protocol):
 
     def restart(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
         """A fresh start of it."""
+
+    def alone(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
+        """A fresh start of it, and no other server beside it."""
 
     def can_restart(self, arm: Arm) -> bool:
         """Whether we are the ones who start it."""
@@ -53,6 +58,7 @@ class CaseMeasurement:
         material: what its plans need from files.
         dealer: gives each run its part of them.
         recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
+        injector: makes a loss in the candidate's runs, or None; see ``pipeline.injecting``.
         run: how one run is made.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
@@ -70,6 +76,7 @@ class CaseMeasurement:
     material: Material
     dealer: Dealer
     recorded: tuple[Gate, ...] = ()
+    injector: Injector | None = None
     run: Callable[[Task, Server, Clock, Callable[[str], None]], Trial] = execute
     trials: list[Trial] = field(default_factory=list)
     warm: set[str] = field(default_factory=set)
@@ -83,23 +90,44 @@ class CaseMeasurement:
         while len(self.of("candidate")) < count:
             self._measure(self.subject, "candidate")
 
-    def interleave(self) -> None:
-        """Both sides by turns, one loaded at a time, all of them warm before the first turn."""
-        self._warmed(self.subject, "candidate")
-        for arm in self.case.references:
-            self._warmed(arm, "reference")
-        for side in INTERLEAVING:
-            if side == "B":
-                self._measure(self.subject, "candidate")
-            else:
-                for arm in self.case.references:
-                    self._measure(arm, "reference")
+    def interleave(self, count: int) -> None:
+        """Both sides by turns until there are ``count`` runs of each, one loaded at a time.
+
+        All of them are up and warm before the first turn, unless the case wants them apart.
+        """
+        if not self.case.apart:
+            self._warmed(self.subject, "candidate")
+            for arm in self.case.references:
+                self._warmed(arm, "reference")
+        while len(self.of("candidate")) < count:
+            for side in INTERLEAVING:
+                if side == "B":
+                    self._turn(self.subject, "candidate")
+                else:
+                    for arm in self.case.references:
+                        self._turn(arm, "reference")
+
+    def _turn(self, arm: Arm, side: Role, role: Role | None = None) -> Trial:
+        """One run of one side, of a server of its own where the sides are apart."""
+        if self.case.apart:
+            self.servers.alone(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
+        return self._measure(arm, side, role)
 
     def fresh_pair(self, references: Sequence[Arm]) -> tuple[Mapping[str, Trial], Trial]:
         """One more run of each of ``references``, by name, and one of the candidate after a fresh start of it."""
-        before = {arm.name: self._measure(arm, "reference", "confirmation") for arm in references}
-        self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
-        return before, self._measure(self.subject, "candidate", "confirmation")
+        before = {arm.name: self._turn(arm, "reference", "confirmation") for arm in references}
+        if not self.case.apart:
+            self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
+        return before, self._turn(self.subject, "candidate", "confirmation")
+
+    @contextmanager
+    def injecting(self) -> Iterator[None]:
+        """While the case is measured; nothing of an injection outlives it."""
+        try:
+            yield
+        finally:
+            if self.injector is not None:
+                self.injector.close()
 
     def of(self, role: Role, arm: str | None = None) -> list[Trial]:
         """The runs of one role, in order; of one arm where it is named."""
@@ -139,13 +167,23 @@ class CaseMeasurement:
         known = [total for total in totals if total is not None]
         return {comparability.OUTPUT: f"{sum(known) / len(known):.1f}"} if len(known) == len(totals) else {}
 
+    @staticmethod
+    def _instance(arm: Arm, side: Role) -> str:
+        return side if side == "candidate" else f"{side} {arm.name}"
+
     def _warmed(self, arm: Arm, side: Role) -> Server:
-        instance = side if side == "candidate" else f"{side} {arm.name}"
-        server = self.servers.get(arm, instance, generation_timeout_s=self.case.suite.stall_timeout_s)
+        server = self.servers.get(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
         if server.session not in self.warm:
             self._warm_up(server)
             self.warm.add(server.session)
         return server
+
+    def _reached(self, arm: Arm, side: Role) -> Server:
+        """The warm server, for the candidate behind what is injected."""
+        server = self._warmed(arm, side)
+        if self.injector is None or side != "candidate":
+            return server
+        return self.injector.through(server, lambda behind: self._execute(self.case, behind, "warmup", 0))
 
     def _warm_up(self, server: Server) -> None:
         wanted = self.case.suite.warmup
@@ -169,7 +207,7 @@ class CaseMeasurement:
         """One run that counts; an invalid one is made again while there are replacements."""
         gated = {gate.metric.name for gate in (*self.case.gates, *self.recorded)}
         while True:
-            trial = self._execute(self.case, self._warmed(arm, side), role or side, self._measured)
+            trial = self._execute(self.case, self._reached(arm, side), role or side, self._measured)
             self._measured += 1
             if not (trial.invalid.keys() & gated) or self._replacements == REPLACEMENTS:
                 self.trials.append(trial)
@@ -180,6 +218,11 @@ class CaseMeasurement:
     def _execute(self, case: Case, server: Server, role: Role, order: int) -> Trial:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
         self.executed.append(folder.name)
+        injected = (
+            {comparability.INJECTED: str(self.injector.injection)}
+            if self.injector and self.injector.covers(server)
+            else {}
+        )
         task = Task(
             case=case,
             gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
@@ -187,19 +230,22 @@ class CaseMeasurement:
             order=order,
             seed=self.next_seed(role),
             folder=folder,
-            environment=self.environment(server),
+            environment={**self.environment(server), **injected},
             material=self.material,
             place=self.dealer.deal(server.session, case.workload, warm_up=role == "warmup"),
         )
         return self.run(task, server, self.clock, self.show)
 
 
-def measurement(trials: Sequence[Trial]) -> Measurement:
-    """One value per metric and run, and what the runs' findings forbid to judge."""
+def measurement(trials: Sequence[Trial], *, orders: Iterable[int] | None = None) -> Measurement:
+    """One value per metric and run, and what the runs' findings forbid to judge.
+
+    ``orders`` are the places in time of runs that were not made by one session; else each run says its own.
+    """
     samples: dict[str, list[Observation]] = {}
     invalid: dict[str, str] = {}
-    for trial in trials:
+    for trial, order in zip(trials, orders or [trial.run.order for trial in trials], strict=True):
         invalid = {**trial.invalid, **invalid}
         for name, value in trial.values.items():
-            samples.setdefault(name, []).append(Observation(value, trial.run.session, trial.run.order))
+            samples.setdefault(name, []).append(Observation(value, trial.run.session, order))
     return Measurement({name: tuple(values) for name, values in samples.items()}, invalid)

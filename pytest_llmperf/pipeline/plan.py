@@ -35,7 +35,7 @@ def describe(cases: Sequence[tuple[str, Case, Collection[str]]], subjects: Seque
     running: set[str] = set()
     for (nodeid, case, items), subject in zip(cases, subjects, strict=True):
         wanted = _servers(case, subject) if case.gates else {}
-        starts += len(wanted.keys() - running)
+        starts += _runs(case) if case.apart and wanted else len(wanted.keys() - running)
         running = set(wanted)
         earlier = archive.earlier_run_seconds(save, case)
         lines += ["", nodeid, *(f"    {line}" for line in _case_lines(case, subject, items))]
@@ -86,7 +86,9 @@ def _command(arm: Arm) -> str:
 def _schedule(case: Case) -> str:
     parts = []
     if case.references:
-        parts.append(f"{INTERLEAVING} (A reference, B candidate)")
+        turns = INTERLEAVING * (judge.TURNS[0].runs // INTERLEAVING.count("B"))
+        more = f", again while undecided, up to {judge.TURNS[-1].runs} of each; a start for every run"
+        parts.append(f"{turns} (A reference, B candidate){more if case.apart else ''}")
     if any(gate.reference is None for gate in case.gates):
         looks = ", ".join(str(look.runs) for look in judge.LOOKS)
         parts.append(f"against the baseline after {looks} runs, until decided")
@@ -98,5 +100,5 @@ def _gate(gate: Gate) -> str:
 
 
 def _runs(case: Case) -> int:
-    turns = INTERLEAVING.count("B") + INTERLEAVING.count("A") * len(case.references) if case.references else 0
+    turns = judge.TURNS[0].runs * (1 + len(case.references)) if case.references else 0
     return max(turns, judge.LOOKS[0].runs)

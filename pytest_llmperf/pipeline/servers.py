@@ -265,6 +265,13 @@ class ServerPool:
         self._drop((server_key(arm), instance))
         return self.get(arm, instance, generation_timeout_s=generation_timeout_s)
 
+    def alone(
+        self, arm: Arm, instance: str = "candidate", *, generation_timeout_s: float = GENERATION_TIMEOUT_S
+    ) -> Server:
+        """Stop every server, then start this one: it has the whole machine."""
+        self.close()
+        return self.get(arm, instance, generation_timeout_s=generation_timeout_s)
+
     def can_restart(self, arm: Arm) -> bool:
         """Whether the arm's engine is started by us."""
         return engine_of(arm).command(arm, self._folder) is not None

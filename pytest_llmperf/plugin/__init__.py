@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_llmperf.model.suffix import SUITE_SUFFIX
 from pytest_llmperf.plugin import options
 from pytest_llmperf.plugin.fixtures import engine_server, gpu_lease, llmperf
 
@@ -48,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if not file_path.name.endswith(options.SUITE_SUFFIX):
+    if not file_path.name.endswith(SUITE_SUFFIX):
         return None
     from pytest_llmperf.plugin.collect import SuiteFile  # noqa: PLC0415
 

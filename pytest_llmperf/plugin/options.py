@@ -15,12 +15,11 @@ from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.verdict import Word
 
 if TYPE_CHECKING:
+    from pytest_llmperf.model.injection import Injection
     from pytest_llmperf.model.suite import Suite
 
-SUITE_SUFFIX = ".llmperf.yaml"
-"""What makes a file a suite."""
-
 FAIL_ON = "regressed,failed,invalid,no-baseline"
+_REVISION = "git:"
 _FAILABLE = {
     "regressed": Word.REGRESSED,
     "failed": Word.FAILED,
@@ -59,7 +58,9 @@ def add(parser: pytest.Parser) -> None:
         help="seed of prompts and arrivals; fresh every session by default, so that no cache can know the prompts",
     )
     group.addoption(
-        "--llmperf-baselines", metavar="DIR", help="folder of the baselines (default: baselines/ in the rootdir)"
+        "--llmperf-baselines",
+        metavar="DIR|git:REF",
+        help="folder of the baselines (default: baselines/ in the rootdir), or what that held at a git revision",
     )
     group.addoption(
         "--llmperf-accept",
@@ -68,6 +69,17 @@ def add(parser: pytest.Parser) -> None:
         help="record what is measured as the baseline: where there is none (missing), everywhere (all); needs a reason",
     )
     group.addoption("--llmperf-why", metavar="TEXT", help="the reason that is stored with an accepted baseline")
+    group.addoption(
+        "--llmperf-ab",
+        metavar="A,B",
+        help="judge the arm B against the arm A, run by turns on this machine, each run on a fresh start",
+    )
+    group.addoption(
+        "--llmperf-inject",
+        metavar="LOSS",
+        help="make a loss on purpose, to see the gates notice it: ttft=+20%%, tpot=+10%%, e2el=+10%%, throughput=-10%%,"
+        " acceptance=-0.1, stall, drop or error",
+    )
     group.addoption(
         "--llmperf-report",
         action="append",
@@ -92,6 +104,7 @@ class Options:
     """The options of one session, checked."""
 
     engines: tuple[str, ...]
+    ab: tuple[str, str] | None
     endpoint: str | None
     overrides: dict[str, str]
     seed: int
@@ -99,6 +112,7 @@ class Options:
     named_baselines: str | None
     accept: Literal["none", "missing", "all"]
     why: str
+    inject: Injection | None
     reports: tuple[tuple[str, Path], ...]
     save: Path
     fail_on: frozenset[Word]
@@ -108,9 +122,11 @@ class Options:
     def again(self) -> str:
         """The options that choose the same subject, values and baselines, to be shown with a result."""
         chosen = [f"--llmperf-engine={','.join(self.engines)}"] if self.engines else []
+        chosen += [f"--llmperf-ab={','.join(self.ab)}"] if self.ab else []
         chosen += [f"--llmperf-endpoint={self.endpoint}"] if self.endpoint else []
         chosen += [f"--llmperf-set={key}={value}" for key, value in self.overrides.items()]
         chosen += [f"--llmperf-baselines={self.named_baselines}"] if self.named_baselines else []
+        chosen += [f"--llmperf-inject={self.inject}"] if self.inject else []
         return shlex.join(chosen)
 
 
@@ -144,6 +160,8 @@ def check_against(options: Options, suites: Sequence[Suite]) -> None:
 
     try:
         suitefile.check_engines(options.engines, suites)
+        if options.ab is not None:
+            suitefile.check_pair(options.ab, suites)
         suitefile.check_overrides(options.overrides, suites)
     except UsageError as error:
         raise pytest.UsageError(str(error)) from None
@@ -153,6 +171,7 @@ def _read(config: pytest.Config) -> Options:
     if config.getoption("llmperf_plan") and config.getoption("numprocesses", None):
         raise UsageError("--llmperf-plan shows the plan of one process; leave out -n")
     accept, why = config.getoption("llmperf_accept"), config.getoption("llmperf_why") or ""
+    save = config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf")
     if accept != "none" and not why.strip():
         raise UsageError(
             f"--llmperf-accept={accept} needs --llmperf-why='the reason', which is stored with the baseline"
@@ -160,16 +179,17 @@ def _read(config: pytest.Config) -> Options:
     seed = config.getoption("llmperf_seed")
     return Options(
         engines=tuple(name.strip() for value in config.getoption("llmperf_engine") for name in value.split(",")),
+        ab=_ab(config, accept),
         endpoint=_endpoint(config.getoption("llmperf_endpoint")),
         overrides=_overrides(config.getoption("llmperf_set")),
         seed=int.from_bytes(os.urandom(6), "big") if seed is None else seed,
-        baselines=config.invocation_params.dir
-        / (config.getoption("llmperf_baselines") or config.rootpath / "baselines"),
+        baselines=_baselines(config, accept, save),
         named_baselines=config.getoption("llmperf_baselines"),
         accept=accept,
         why=why.strip(),
+        inject=_inject(config.getoption("llmperf_inject"), accept),
         reports=_reports(config.getoption("llmperf_report"), config.invocation_params.dir),
-        save=config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf"),
+        save=save,
         fail_on=_fail_on(config.getoption("llmperf_fail_on")),
         plan=config.getoption("llmperf_plan"),
     )
@@ -188,6 +208,42 @@ def _endpoint(value: str | None) -> str | None:
     except ValidationError as error:
         why = error.errors(include_url=False, include_input=False)[0]["msg"].removeprefix("Value error, ")
         raise UsageError(f"--llmperf-endpoint: {why} (an API key belongs into the variable LLMPERF_API_KEY)") from None
+
+
+def _ab(config: pytest.Config, accept: str) -> tuple[str, str] | None:
+    value = config.getoption("llmperf_ab")
+    if value is None:
+        return None
+    names = tuple(name.strip() for name in value.split(","))
+    if len(names) != 2 or not all(names) or names[0] == names[1]:  # noqa: PLR2004 (A and B)
+        raise UsageError(f"--llmperf-ab={value}: write two arms of the suite, as A,B; B is judged against A")
+    others = {"llmperf_engine": "--llmperf-engine", "llmperf_endpoint": "--llmperf-endpoint"}
+    if given := [name for key, name in others.items() if config.getoption(key)]:
+        raise UsageError(f"--llmperf-ab={value} names the arms already; leave out {given[0]}")
+    if accept != "none":
+        raise UsageError(f"--llmperf-ab={value} compares two arms, no baseline is involved; leave out --llmperf-accept")
+    return names[0], names[1]
+
+
+def _baselines(config: pytest.Config, accept: str, save: Path) -> Path:
+    named, usual = config.getoption("llmperf_baselines"), config.rootpath / "baselines"
+    if not (named or "").startswith(_REVISION):
+        return config.invocation_params.dir / (named or usual)
+    from pytest_llmperf.baseline.revision import checked_out  # noqa: PLC0415 (only when a revision is asked for)
+
+    if accept != "none":
+        raise UsageError(f"--llmperf-baselines={named} is only read; leave out --llmperf-accept")
+    return checked_out(usual, named.removeprefix(_REVISION), save / "baselines")
+
+
+def _inject(value: str | None, accept: str) -> Injection | None:
+    if value is None:
+        return None
+    from pytest_llmperf.model import injection  # noqa: PLC0415 (only when something is injected)
+
+    if accept != "none":
+        raise UsageError(f"--llmperf-inject={value}: a loss made on purpose cannot become a baseline; leave one out")
+    return injection.parse(value)
 
 
 def _overrides(values: Sequence[str]) -> dict[str, str]:

@@ -77,6 +77,8 @@ class State:
     def cases_of(self, suite: Suite) -> list[Case]:
         """The cases of a collected suite that ``--llmperf-engine`` leaves, none where it names none of its arms."""
         self._suites.append(suite)
+        if self.options.ab is not None:
+            return suitefile.expand_pair(suite, *self.options.ab)
         arms = [name for name in self.options.engines if suitefile.knows(suite, name)]
         return [] if self.options.engines and not arms else suitefile.expand(suite, engines=arms)
 
@@ -106,6 +108,7 @@ class State:
                 why=self.options.why,
                 endpoint=self.options.endpoint,
                 arguments=self.options.again,
+                inject=self.options.inject,
                 family=max(1, sum(selected.in_family for selected in self._selected.values())),
                 show=self.progress,
             )

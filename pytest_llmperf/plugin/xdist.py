@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_llmperf.model.suffix import SUITE_SUFFIX
 from pytest_llmperf.plugin import options, termination
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-SUITE_ITEM = f"{options.SUITE_SUFFIX}::"
+SUITE_ITEM = f"{SUITE_SUFFIX}::"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -49,7 +50,7 @@ def _check_command_line(config: pytest.Config, suites: Sequence[Path]) -> None:
     A suite with mistakes is left to the workers, who collect it and report them all.
     """
     wanted = options.of(config)
-    if not wanted.engines and not wanted.overrides:
+    if not (wanted.engines or wanted.overrides or wanted.ab):
         return
     from pytest_llmperf import suitefile  # noqa: PLC0415 (only with such options)
     from pytest_llmperf.errors import SuiteError  # noqa: PLC0415
@@ -62,7 +63,7 @@ def _check_command_line(config: pytest.Config, suites: Sequence[Path]) -> None:
 
 
 def _suites(path: Path) -> Iterator[Path]:
-    suffix = options.SUITE_SUFFIX
+    suffix = SUITE_SUFFIX
     if not path.is_dir():
         if path.name.endswith(suffix):
             yield path

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
+from pytest_llmperf.model.metric import Metric
+
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Container[int] = ()) -> Iterator[str]:
     """Rows of cells as lines; columns without any text are left out.
@@ -31,3 +33,15 @@ def number(value: float) -> str:
 
 def _magnitude(value: float) -> int:
     return len(str(int(abs(value)))) - 1 if abs(value) >= 1 else 0
+
+
+def share(value: float, metric: Metric) -> str:
+    """A margin or a visible change: in percent, or in the unit of an absolute metric."""
+    return f"{value * 100:.3g} %" if metric.scale == "ratio" else f"{value:.3g}"
+
+
+def change(value: float, metric: Metric, *, unit: bool = True) -> str:
+    """A change with its sign: in percent, or in the unit of an absolute metric."""
+    if metric.scale == "ratio":
+        return f"{value * 100:+.1f}{' %' if unit else ''}"
+    return f"{value:+.3f}".replace("-0.000", "+0.000")

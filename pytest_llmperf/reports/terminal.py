@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.finding import Finding, Status
-from pytest_llmperf.model.metric import GROUPS, Metric
+from pytest_llmperf.model.metric import GROUPS
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.verdict import Verdict, Word, worst
-from pytest_llmperf.reports.layout import aligned, number
+from pytest_llmperf.reports.layout import aligned, change, number, share
 
 ALSO_SHOWN = (
     "output_throughput", "request_throughput", "mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_itl_ms",
@@ -66,17 +66,17 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
     runs = f"{verdict.runs} run{'s' * (verdict.runs != 1)}"
     if verdict.reference is None or verdict.measured is None or verdict.change is None:
         value = "" if verdict.measured is None else f"{number(verdict.measured)} {metric.unit}"
-        yield verdict.metric, value, "", f"margin {_share(verdict.margin, metric)}", "", runs, str(verdict.word)
+        yield verdict.metric, value, "", f"margin {share(verdict.margin, metric)}", "", runs, str(verdict.word)
         return
-    change = _change(verdict.change, metric)
+    moved = change(verdict.change, metric)
     if verdict.interval is not None and not _exact(verdict):
         low, high = verdict.interval
-        change += f" [{_change(low, metric, unit=False)}, {_change(high, metric, unit=False)}]"
+        moved += f" [{change(low, metric, unit=False)}, {change(high, metric, unit=False)}]"
     yield (
         verdict.metric,
         f"{number(verdict.reference)} -> {number(verdict.measured)} {metric.unit}".rstrip(),
-        change,
-        f"margin {_share(verdict.margin, metric)}",
+        moved,
+        f"margin {share(verdict.margin, metric)}",
         _p_value(verdict),
         f"{runs} against {_reference(verdict)}",
         str(verdict.word),
@@ -108,9 +108,9 @@ def _note(verdict: Verdict) -> str:
     if verdict.cause:
         notes.append(verdict.cause)
     if verdict.confirmation is not None and verdict.word is Word.REGRESSED:
-        notes.append(f"confirmed by a fresh start ({_change(verdict.confirmation, metric)})")
+        notes.append(f"confirmed by a fresh start ({change(verdict.confirmation, metric)})")
     if verdict.smallest_visible is not None and verdict.word is Word.REGRESSED and not _exact(verdict):
-        notes.append(f"smallest change visible here: {_share(verdict.smallest_visible, metric)}")
+        notes.append(f"smallest change visible here: {share(verdict.smallest_visible, metric)}")
     if verdict.word is Word.IMPROVED and verdict.against == "baseline":
         notes.append("clearly better than the baseline: accept it, or the next loss of that size passes unseen")
     return f"{verdict.metric}: {'; '.join(notes)}" if notes else ""
@@ -152,13 +152,3 @@ def _next_steps(result: CaseResult) -> Iterator[str]:
         # A file that is there and does not fit is replaced only on purpose.
         mode = "missing" if all(verdict.cause.startswith("there is no file ") for verdict in unmatched) else "all"
         yield f"record one: {command} --llmperf-accept={mode} --llmperf-why='…'"
-
-
-def _share(value: float, metric: Metric) -> str:
-    return f"{value * 100:.3g} %" if metric.scale == "ratio" else f"{value:.3g}"
-
-
-def _change(value: float, metric: Metric, *, unit: bool = True) -> str:
-    if metric.scale == "ratio":
-        return f"{value * 100:+.1f}{' %' if unit else ''}"
-    return f"{value:+.3f}".replace("-0.000", "+0.000")

@@ -1,5 +1,5 @@
-"""Small pure functions on plain floats: t distribution, variance by session, least squares, multiplicity.
+"""Small pure functions on plain floats: t and binomial tails, variance by session, least squares, multiplicity, series.
 
 Everything is deterministic: sums are exactly rounded (``math.fsum``), so the order of values never shows, and nothing
-is resampled. Only ``student`` needs scipy, for the two special functions of the t distribution.
+is resampled. Of scipy only the special functions of the distributions are used, which are fast.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from scipy.special import stdtr, stdtrit
 
 
@@ -18,6 +20,10 @@ def cdf(t: float, df: float) -> float:
     return float(stdtr(df, t))
 
 
+@lru_cache(maxsize=1024)
 def isf(p: float, df: float) -> float:
-    """The t with P(T > t) = p: ``-stdtrit(df, p)`` by symmetry; equals ``scipy.stats.t.isf``."""
+    """The t with P(T > t) = p: ``-stdtrit(df, p)`` by symmetry; equals ``scipy.stats.t.isf``.
+
+    Kept for the few levels and degrees of freedom that a session asks for again and again.
+    """
     return -float(stdtrit(df, p))

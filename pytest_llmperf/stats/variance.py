@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scipy.special import chdtri, fdtri
+
 
 def mean(values: Sequence[float]) -> float:
     """Arithmetic mean, exactly rounded, so that the order of values never shows."""
@@ -25,6 +27,7 @@ class Sessions:
     Attributes:
         sizes: runs in each session.
         mean: mean of the session means, so that a session with many runs weighs no more than another.
+        mean_of_runs: mean of all runs.
         variance_of_means: sample variance (ddof 1) of the session means, 0 for one session.
         within: pooled variance within sessions (MSW), 0 where no session has two runs.
         within_df: its degrees of freedom, N - B.
@@ -33,6 +36,7 @@ class Sessions:
 
     sizes: tuple[int, ...]
     mean: float
+    mean_of_runs: float
     variance_of_means: float
     within: float
     within_df: int
@@ -46,7 +50,15 @@ class Sessions:
     @property
     def runs_inverse(self) -> float:
         """``1/r``: mean over sessions of 1 / runs, which is exact for unequal sessions."""
+        if not self.within_df:
+            return 1.0
         return math.fsum(1 / size for size in self.sizes) / len(self.sizes)
+
+    @property
+    def typical(self) -> float:
+        """``n0 = (N - sum n_i^2 / N) / (B - 1)``, the runs of a typical session; for two sessions or more."""
+        total = sum(self.sizes)
+        return (total - sum(size * size for size in self.sizes) / total) / (self.count - 1)
 
     @property
     def variance(self) -> float:
@@ -59,17 +71,23 @@ class Sessions:
 
 def sessions(groups: Sequence[Sequence[float]]) -> Sessions:
     """The one-way layout of values grouped by session; every group has at least one value."""
-    means = [mean(group) if len(group) > 1 else group[0] for group in groups]
-    sizes = tuple(len(group) for group in groups)
+    sizes = tuple(map(len, groups))
     total, count = sum(sizes), len(groups)
+    if total == count:  # one run a session: nothing is within, and both means are one
+        values = [group[0] for group in groups]
+        centre = mean(values)
+        between = math.fsum((value - centre) ** 2 for value in values) / (count - 1) if count > 1 else 0.0
+        return Sessions(sizes, centre, centre, between, 0.0, 0, between)
+    means = [mean(group) for group in groups]
     within_df = total - count
     grand = math.fsum(size * centre for size, centre in zip(sizes, means, strict=True)) / total
     spread = math.fsum(size * (centre - grand) ** 2 for size, centre in zip(sizes, means, strict=True))
     return Sessions(
         sizes=sizes,
         mean=mean(means),
+        mean_of_runs=mean([value for group in groups for value in group]),
         variance_of_means=sum_of_squares(means) / (count - 1) if count > 1 else 0.0,
-        within=math.fsum(sum_of_squares(group) for group in groups if len(group) > 1) / within_df if within_df else 0.0,
+        within=math.fsum(sum_of_squares(group) for group in groups if len(group) > 1) / within_df,
         within_df=within_df,
         between=spread / (count - 1) if count > 1 else 0.0,
     )
@@ -78,13 +96,31 @@ def sessions(groups: Sequence[Sequence[float]]) -> Sessions:
 def session_share(layout: Sessions) -> float:
     """rho: the session's share of one run's variance, as one-way intraclass correlation; nan without any variance.
 
-    ``ICC(1) = (MSB - MSW) / (MSB + (n0 - 1) MSW)`` with ``n0 = (N - sum n_i^2 / N) / (B - 1)`` runs in a typical
-    session. May be negative. Source: Donner 1986, the ANOVA estimator; Shrout and Fleiss 1979 for equal groups.
+    ``ICC(1) = (MSB - MSW) / (MSB + (n0 - 1) MSW)`` with ``n0`` runs in a typical session. May be
+    negative. Source: Donner 1986, the ANOVA estimator; Shrout and Fleiss 1979 for equal groups.
     """
-    total = sum(layout.sizes)
-    typical = (total - sum(size * size for size in layout.sizes) / total) / (layout.count - 1)
-    scale = layout.between + (typical - 1) * layout.within
+    scale = layout.between + (layout.typical - 1) * layout.within
     return (layout.between - layout.within) / scale if scale > 0 else math.nan
+
+
+def session_share_interval(layout: Sessions, tail: float) -> tuple[float, float]:
+    """Confidence limits of rho with ``tail`` beyond each, for normal effects; a layout with variance within or between.
+
+    ``F = MSB / MSW`` over its quantiles: ``(F/F_u - 1) / (F/F_u + n0 - 1)``; exact for sessions of one size. Limits
+    below 0 are 0, since a share of variance is none. Source: Searle 1971, chapter 9.9; Donner 1986.
+    """
+    if not layout.within:
+        return 1.0, 1.0
+    ratio, n0 = layout.between / layout.within, layout.typical
+    upper = float(fdtri(layout.count - 1, layout.within_df, 1 - tail))
+    lower = float(fdtri(layout.count - 1, layout.within_df, tail))
+    low, high = ((ratio / bound - 1) / (ratio / bound + n0 - 1) for bound in (upper, lower))
+    return max(0.0, low), max(0.0, high)
+
+
+def upper_limit(variance: float, df: float, tail: float) -> float:
+    """The upper confidence limit of a variance with ``tail`` above it: ``df s^2 / chi2_tail``, for normal values."""
+    return df * variance / float(chdtri(df, 1 - tail))
 
 
 def moderated(own: float, own_df: float, prior: float, prior_df: float) -> tuple[float, float]:

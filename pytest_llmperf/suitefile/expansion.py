@@ -21,6 +21,13 @@ def expand(suite: Suite, *, engines: Sequence[str] = ()) -> list[Case]:
     return [case for arm in _selected(suite, engines) for case in _cases(suite, arm)]
 
 
+def expand_pair(suite: Suite, reference: str, candidate: str) -> list[Case]:
+    """The cases of an A/B of two arms: those of ``candidate``; none where the suite lacks one of the two."""
+    if not (knows(suite, reference) and knows(suite, candidate)):
+        return []
+    return [case.against(reference) for case in expand(suite, engines=[candidate])]
+
+
 def knows(suite: Suite, name: str) -> bool:
     """Whether ``--llmperf-engine name`` means an arm of this suite."""
     return name in suite.arms

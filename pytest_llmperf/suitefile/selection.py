@@ -23,6 +23,20 @@ def check_engines(engines: Iterable[str], suites: Sequence[Suite]) -> None:
             raise UsageError(f"--llmperf-engine: no suite has an arm {name!r}{did_you_mean(name, known)}")
 
 
+def check_pair(pair: tuple[str, str], suites: Sequence[Suite]) -> None:
+    """At least one suite must have both arms of an A/B.
+
+    Raises:
+        UsageError: none has; the text says which arm is missing, or that no suite has both.
+    """
+    known = {arm for suite in suites for arm in suite.arms}
+    for name in pair:
+        if name not in known:
+            raise UsageError(f"--llmperf-ab: no suite has an arm {name!r}{did_you_mean(name, known)}")
+    if not any(set(pair) <= suite.arms.keys() for suite in suites):
+        raise UsageError(f"--llmperf-ab: no suite has both arms, {pair[0]!r} and {pair[1]!r}")
+
+
 def check_overrides(overrides: Mapping[str, str], suites: Sequence[Suite]) -> None:
     """Every override must have applied to at least one suite.
 

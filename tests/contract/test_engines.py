@@ -24,7 +24,7 @@ from pytest_llmperf.engines.tiny_vocab import REPLY
 from pytest_llmperf.launchers import family
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.suite import Arm, Model
-from pytest_llmperf.pipeline.servers import Server, ServerPool, start
+from pytest_llmperf.pipeline.servers import Server, ServerPool, server_key, start
 
 TINY = Model(id="tiny", weights="synthetic")
 EMBEDDED = Arm(name="embedded", engine="embedded", model=TINY, options={"speculative_tokens": 3}, start_timeout_s=60)
@@ -79,6 +79,24 @@ def test_what_it_would_run_can_be_shown_without_running_or_writing(name: str, tm
     else:
         assert all(isinstance(word, str) for word in command.argv)
         assert engine.address(arm, folder) is None
+
+
+@every_engine
+@given(loss=st.floats(0.001, 20))
+def test_a_loss_of_acceptance_is_another_arm_or_none(name: str, loss: float) -> None:
+    engine, arm = engine_of(name), SAMPLES[name]
+    harmed = engine.with_less_acceptance(arm, loss)
+    assert harmed is None or (server_key(harmed) != server_key(arm) and harmed.name == arm.name)
+
+
+def test_the_embedded_engine_loses_at_least_what_is_asked() -> None:
+    engine = engine_of("embedded")
+    slight, half = (engine.with_less_acceptance(EMBEDDED, loss) for loss in (0.06, 2.0))
+    assert slight is not None
+    assert half is not None
+    assert 0 < slight.model.shape["mtp_damage"] < half.model.shape["mtp_damage"] < 1
+    assert engine.with_less_acceptance(EMBEDDED, 3.5) is None, "three drafts cannot lose more than three tokens"
+    assert engine.with_less_acceptance(replace(EMBEDDED, options={}), 0.1) is None, "nothing is drafted"
 
 
 @every_engine

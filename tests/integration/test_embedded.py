@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -165,3 +167,28 @@ def test_a_server_of_somebody_else_is_measured_in_place_and_left_alone(project: 
         assert other.poll() is None
         assert any("embedded_server" in line for _, line in project.processes())
     assert project.left_behind(wait_s=10) == []
+
+
+def prove(project: Project, *args: str) -> Outcome:
+    command = [sys.executable, "-m", "pytest_llmperf.cli", "prove", *args]
+    done = subprocess.run(
+        command, cwd=project.folder, env=project.environment(), capture_output=True, text=True, timeout=300, check=False
+    )
+    return Outcome(done.returncode, done.stdout + done.stderr, project.folder)
+
+
+def test_gates_that_can_fail_are_told_from_one_that_cannot(project: Project) -> None:
+    # A declared noise as large as the value hides any loss.
+    edit(project, "output_throughput: {reference: healthy, margin: 40%}", "output_throughput: {margin: 40%, cv: 99%}")
+    recorded = project.run("suites", "-m", "throughput", "--llmperf-accept=missing", "--llmperf-why=a test")
+    assert recorded.code == 0, recorded.text
+    outcome = prove(project, "suites/quickstart")
+    lines = outcome.text.splitlines()
+    assert [line.split()[:3] for line in lines if "healthy/words" in line and not line.startswith(" ")] == [
+        ["alive", "healthy/words", "acceptance_length"],
+        ["DEAD", "healthy/words", "output_throughput"],
+        ["alive", "healthy/words", "mean_e2el_ms"],
+    ], outcome.text
+    assert lines[-1] == "2 of 3 gates are alive, 1 DEAD"
+    assert outcome.code == 1
+    assert project.left_behind() == []

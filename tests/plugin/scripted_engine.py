@@ -73,6 +73,9 @@ class Scripted:
     def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:
         return prefix_hits(before, after)
 
+    def with_less_acceptance(self, arm: Arm, loss: float) -> Arm | None:
+        return None
+
     def identity(self, arm: Arm) -> Mapping[str, str]:
         return {"engine": "scripted", "engine_version": "1"}
 

@@ -20,9 +20,21 @@ def verdict_of(value: float) -> Verdict:
 
 def test_a_fresh_run_that_is_worse_too_confirms() -> None:
     red = verdict_of(90.0)
-    after = confirm(red, GATE, 100.0, 97.0)
+    after = confirm(red, GATE, 100.0, 94.0)
     assert (after.word, after.cause) == (Word.REGRESSED, "")
-    assert after.confirmation == pytest.approx(-0.03)
+    assert after.confirmation == pytest.approx(-0.06)
+
+
+@pytest.mark.parametrize(("fresh", "word"), [(94.7, Word.REGRESSED), (95.0, Word.INCONCLUSIVE)])
+def test_a_fresh_run_must_show_half_of_the_loss(fresh: float, word: Word) -> None:
+    assert confirm(verdict_of(90.0), GATE, 100.0, fresh).word is word
+
+
+@pytest.mark.parametrize(("fresh", "word"), [(97.3, Word.REGRESSED), (97.6, Word.INCONCLUSIVE)])
+def test_a_fresh_run_must_be_worse_than_the_floor_however_small_the_loss(fresh: float, word: Word) -> None:
+    red = verdict_of(96.0)
+    assert red.word is Word.REGRESSED
+    assert confirm(red, GATE, 100.0, fresh).word is word
 
 
 def test_a_fresh_run_within_the_floor_does_not() -> None:
@@ -31,6 +43,12 @@ def test_a_fresh_run_within_the_floor_does_not() -> None:
     assert after.confirmation == pytest.approx(-0.02)
     assert after.cause == "not confirmed: -10 % before, -2 % after a fresh start"
     assert not undecided([after])
+
+
+def test_an_engine_that_all_but_stopped_is_confirmed() -> None:
+    red = verdict_of(1e-20)
+    assert red.change == -1.0
+    assert confirm(red, GATE, 100.0, 1e-18).word is Word.REGRESSED
 
 
 def test_only_a_red_can_be_confirmed_or_left_unconfirmed() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_llmperf.judge import LOOKS, SINGLE, judge, refuse
+from pytest_llmperf.judge import LOOKS, SINGLE, judge, provisional, refuse
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.verdict import Verdict, Word
 from pytest_llmperf.stats.variance import sessions
@@ -265,3 +265,18 @@ def test_an_interval_that_excludes_nothing_is_still_an_interval() -> None:
     assert verdict.interval is not None
     assert verdict.interval[1] == math.inf
     assert verdict.word is Word.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("sessions_stored", "words"),
+    [(1, "provisional, 1 of 10 sessions, smallest loss visible 6.74 %"), (10, "")],
+)
+def test_a_small_baseline_is_called_provisional(sessions_stored: int, words: str) -> None:
+    verdict = one([[100.0]], runs_around(100, QUIET[:sessions_stored]), margin=0.05)
+    assert provisional(verdict, gate(TPOT)) == words
+
+
+def test_only_a_stored_reference_can_be_provisional() -> None:
+    exact = one([[2.0]], [[2.0]], ACCEPTANCE, cv=0)
+    (none,) = refuse([gate(TPOT)], "no file")
+    assert provisional(exact, gate(ACCEPTANCE, cv=0)) == provisional(none, gate(TPOT)) == ""

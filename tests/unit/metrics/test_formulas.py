@@ -17,7 +17,9 @@ SLO = Slo(ttft_s=0.07, tpot_s=0.1)
 
 
 def test_only_names_of_the_table_and_all_of_them() -> None:
-    values = metrics.compute(TWO, WINDOW, Acceptance(steps=10, accepted=7, drafted=20), slo=SLO, gpus=8)
+    values = metrics.compute(
+        TWO, WINDOW, Acceptance(steps=10, accepted=7, drafted=20, per_position=(4, 3, *[0] * 6)), slo=SLO, gpus=8
+    )
     assert set(values) == set(METRICS)
     assert all(type(value) is float for value in values.values())
 
@@ -118,10 +120,21 @@ def test_nothing_succeeded(nothing: Records) -> None:
         (Acceptance(steps=0, accepted=0, drafted=0), set()),
         (Acceptance(steps=5, accepted=0, drafted=0), {"acceptance_length"}),
         (Acceptance(steps=5, accepted=0, drafted=15), {"acceptance_length", "acceptance_rate"}),
+        (
+            Acceptance(steps=5, accepted=4, drafted=10, per_position=(4, 0)),
+            {"acceptance_length", "acceptance_rate", "acceptance_at_0", "acceptance_at_1"},
+        ),
     ],
 )
 def test_acceptance_that_nobody_counted_is_absent(acceptance: Acceptance | None, names: set[str]) -> None:
     assert set(metrics.compute(records(), WINDOW, acceptance)) == names
+
+
+def test_acceptance_at_each_place_of_a_draft() -> None:
+    counts = Acceptance(steps=50, accepted=64, drafted=600, per_position=(40, 20, 4, *[0] * 9))
+    values = metrics.compute(records(), WINDOW, counts)
+    assert [values[f"acceptance_at_{place}"] for place in range(8)] == [0.8, 0.4, 0.08, 0, 0, 0, 0, 0]
+    assert not {"acceptance_at_8", "acceptance_at_11"} & set(values)
 
 
 def test_the_table_is_read_without_numpy() -> None:

@@ -81,6 +81,10 @@ class FakeServers:
         self.running.pop((arm.name, instance), None)
         return self.get(arm, instance, generation_timeout_s=generation_timeout_s)
 
+    def alone(self, arm: Arm, instance: str, *, generation_timeout_s: float) -> Server:
+        self.running.clear()
+        return self.get(arm, instance, generation_timeout_s=generation_timeout_s)
+
     def can_restart(self, arm: Arm) -> bool:
         return self.restartable
 

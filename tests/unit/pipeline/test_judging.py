@@ -45,7 +45,7 @@ def test_both_sides_are_warm_before_the_first_turn_and_take_turns(tmp_path: Path
     first = roles.index("reference")
     assert set(roles[:first]) == {"warmup"}
     assert "warmup" not in roles[first:]
-    assert roles[first:] == [{"A": "reference", "B": "candidate"}[side] for side in INTERLEAVING]
+    assert roles[first:] == [{"A": "reference", "B": "candidate"}[side] for side in 2 * INTERLEAVING]
     orders = [task.order for task in bench.tasks if task.role != "warmup"]
     assert orders == sorted(set(orders))
 
@@ -106,7 +106,7 @@ def test_invalid_runs_are_made_again_twice_and_then_the_metric_is_invalid(tmp_pa
     verdict = bench.verdicts()[THROUGHPUT]
     assert verdict.word is Word.INVALID
     assert "client_lag" in verdict.cause
-    assert len(bench.roles()) == len(INTERLEAVING) + 2
+    assert len(bench.roles()) == 2 * len(INTERLEAVING) + 2
 
 
 def test_one_invalid_run_is_replaced_and_forgotten(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_one_invalid_run_is_replaced_and_forgotten(tmp_path: Path) -> None:
 
     bench = Bench(tmp_path, case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")), script)
     assert bench.verdicts()[THROUGHPUT].word is Word.PASSED
-    assert len(bench.roles()) == len(INTERLEAVING) + 1
+    assert len(bench.roles()) == 2 * len(INTERLEAVING) + 1
 
 
 def test_what_differs_from_the_reference_arm_is_said(tmp_path: Path) -> None:

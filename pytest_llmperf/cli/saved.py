@@ -1,0 +1,36 @@
+"""The saved runs that a command line names, by case."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_llmperf.pipeline.saved_cases import SavedCase
+
+
+def cases_at(paths: Sequence[Path]) -> list[SavedCase]:
+    """All cases with a candidate run; runs that are unreadable or left out are told on stderr.
+
+    Raises:
+        UsageError: no run is there, or none can be read.
+    """
+    from pytest_llmperf.errors import SavedRunError, UsageError  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.pipeline.saved import find_runs, read_run  # noqa: PLC0415
+    from pytest_llmperf.pipeline.saved_cases import by_case  # noqa: PLC0415
+
+    saved = []
+    for folder in (folder for path in paths for folder in find_runs(path)):
+        try:
+            saved.append(read_run(folder))
+        except SavedRunError as error:
+            print(f"left out: {error}", file=sys.stderr)
+    cases = by_case(saved)
+    if not cases:
+        raise UsageError(f"{', '.join(map(str, paths))}: no candidate run that can be read")
+    for case in cases:
+        for run, why in case.left_out.items():
+            print(f"left out: {run}: {why}", file=sys.stderr)
+    return cases

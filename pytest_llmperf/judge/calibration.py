@@ -1,0 +1,139 @@
+"""Calibration: runs of one build judged against each other, to learn what a gate can see before it judges anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pytest_llmperf.judge import stored, words
+from pytest_llmperf.judge.looks import LOOKS
+from pytest_llmperf.judge.samples import Sample, read, runs_of
+from pytest_llmperf.judge.verdicts import sequential
+from pytest_llmperf.model.calibration import Calibration, Noise
+from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.measurement import Measurement
+from pytest_llmperf.model.metric import Metric
+from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.stats import variance
+from pytest_llmperf.stats.series import autocorrelation, correlation
+from pytest_llmperf.stats.variance import mean
+
+MARGINS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20)
+"""What ``margin: auto`` chooses from: shares for ratio metrics, in the unit for absolute ones."""
+MARGIN_RUNS = 3
+"""A margin must be visible at the look with so many runs: the second, so that the last is left for bad luck."""
+SHARE_TAIL = LIMIT_TAIL = 0.05
+
+
+def calibrate(runs: Measurement, metrics: Sequence[Metric]) -> Calibration:
+    """The noise of ``metrics`` over runs of one build, grouped by session.
+
+    From ten sessions on, the noise that was found takes the place of the class prior in what is said to be visible, as
+    ``calibrated`` puts it into a gate. False alarms are counted on every split there is: each session once as
+    candidate, all others as its baseline, all looks, the suggested margins, no fresh start. Nothing is drawn at random.
+
+    Raises:
+        ValueError: a metric without a usable value in every run, or fewer than two sessions.
+    """
+    samples = {metric.name: _sample(runs, metric) for metric in metrics}
+    gates, found = [], []
+    for metric in metrics:
+        sample = samples[metric.name]
+        gate = _own_noise(Gate(metric=metric, margin=metric.margin), _limit(sample), len(sample.groups))
+        noise = _noise(gate, sample)
+        gates.append(gate if noise.margin is None else replace(gate, margin=noise.margin))
+        found.append(noise)
+    replays = _replays(runs, gates)
+    red = [[verdict.word is Word.REGRESSED for verdict in verdicts] for verdicts in replays]
+    values = [[gate.sign * value for value in samples[gate.metric.name].values] for gate in gates]
+    return Calibration(
+        sessions=len({session for _, session in runs_of(runs)}),
+        runs=len(runs_of(runs)),
+        noise=tuple(replace(each, false_alarms=sum(row[i] for row in red)) for i, each in enumerate(found)),
+        correlations=tuple(tuple(correlation(first, second) for second in values) for first in values),
+        replays=len(replays),
+        red_replays=sum(any(row) for row in red),
+    )
+
+
+def calibrated(gate: Gate, calibration: Calibration | None) -> Gate | None:
+    """A gate with ``margin: auto`` as its calibration has it: margin and, from ten sessions on, cv.
+
+    None where the metric was not calibrated, or no margin on the list could be seen: then nothing can be promised, and
+    the metric is shown without being gated. A cv that the gate declares stays.
+    """
+    noise = None if calibration is None else calibration.of(gate.metric.name)
+    if calibration is None or noise is None or noise.margin is None:
+        return None
+    return replace(_own_noise(gate, noise.cv_limit, calibration.sessions), margin=noise.margin)
+
+
+def auto_margin(visible: float) -> float | None:
+    """The smallest of ``MARGINS`` that is no smaller than what can be seen; None where the largest is."""
+    return next((margin for margin in MARGINS if margin >= visible), None)
+
+
+def _own_noise(gate: Gate, cv: float, sessions: int) -> Gate:
+    """The gate with a limit of the noise that was found for its prior, from enough sessions on.
+
+    The limit and not the noise itself: with sessions that agree by luck for both baseline and prior, 3.7 % of healthy
+    nights were red where the limit gives half of that. Values that never moved say nothing: people declare exactness.
+    """
+    return replace(gate, cv=cv) if gate.cv is None and cv > 0 and sessions >= stored.ENOUGH_SESSIONS else gate
+
+
+def _sample(runs: Measurement, metric: Metric) -> Sample:
+    name, gate = metric.name, Gate(metric=metric, margin=metric.margin)
+    sample = read(runs.of(name), gate, runs.invalid.get(name, ""))
+    if sample.fault:
+        raise ValueError(f"{name}: {sample.fault}")
+    if len(sample.groups) < 2:  # noqa: PLR2004
+        raise ValueError(f"{name}: all runs are of one session; a calibration needs two, and ten to be worth much")
+    missing = len(runs_of(runs)) - len(sample.runs)
+    if missing:
+        raise ValueError(f"{name}: no value in {missing} runs")
+    return sample
+
+
+def _limit(sample: Sample) -> float:
+    return math.sqrt(variance.upper_limit(sample.layout.variance, sample.layout.count - 1, LIMIT_TAIL))
+
+
+def _visible(gate: Gate, sample: Sample) -> dict[int, float]:
+    """Candidate runs, all of one session -> the smallest loss visible with these sessions as baseline."""
+    found = {}
+    for look in LOOKS:
+        candidate = variance.sessions([[0.0] * look.runs])
+        found[look.runs] = words.visible_loss(gate, stored.compare(gate, sample.layout, candidate).visible)
+    return found
+
+
+def _noise(gate: Gate, sample: Sample) -> Noise:
+    layout = sample.layout
+    several = layout.within_df > 0 and layout.between + layout.within > 0
+    visible = _visible(gate, sample)
+    return Noise(
+        metric=gate.metric.name,
+        cv=layout.variance**0.5,
+        cv_limit=_limit(sample),
+        session_share=variance.session_share(layout) if several else None,
+        session_share_interval=variance.session_share_interval(layout, SHARE_TAIL) if several else None,
+        autocorrelation=autocorrelation([mean(group) for group in sample.groups]),
+        visible=tuple(visible.items()),
+        margin=auto_margin(visible[MARGIN_RUNS]),
+        false_alarms=0,
+    )
+
+
+def _replays(runs: Measurement, gates: Sequence[Gate]) -> list[list[Verdict]]:
+    sessions = dict.fromkeys(session for _, session in runs_of(runs))
+    return [
+        sequential(_part(runs, gates, {*sessions} - {session}), _part(runs, gates, {session}), gates)
+        for session in sessions
+    ]
+
+
+def _part(runs: Measurement, gates: Iterable[Gate], sessions: set[str]) -> Measurement:
+    names = [gate.metric.name for gate in gates]
+    return Measurement({name: tuple(each for each in runs.of(name) if each.session in sessions) for name in names})

@@ -1,0 +1,3 @@
+"""What makes a file a suite."""
+
+SUITE_SUFFIX = ".llmperf.yaml"

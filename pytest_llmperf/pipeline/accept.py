@@ -1,0 +1,85 @@
+"""Saved runs become a baseline: by a person, with a reason."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from pytest_llmperf import baseline
+from pytest_llmperf.errors import BaselineError
+from pytest_llmperf.model.result import CaseResult
+from pytest_llmperf.pipeline.saved_cases import SavedCase
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that an acceptance writes: its text before ("" where there was none) and after."""
+
+    path: Path
+    before: str
+    after: str
+
+    def diff(self) -> Iterator[str]:
+        """As a review shows it."""
+        before, after = self.before.splitlines(), self.after.splitlines()
+        old = str(self.path) if self.before else "/dev/null"
+        return difflib.unified_diff(before, after, old, str(self.path), lineterm="", n=1)
+
+
+def accept(
+    case: SavedCase,
+    store: baseline.Store,
+    *,
+    why: str,
+    on: date,
+    commit: str,
+    metrics: Collection[str] = (),
+    any_hardware: bool | None = None,
+    write: bool = True,
+) -> list[Change]:
+    """Make the runs of a case its baseline, in place of the one that it has.
+
+    Args:
+        case: with the sessions to keep.
+        store: where baselines are.
+        why: the reason.
+        on: the day.
+        commit: what was measured.
+        metrics: to keep; () for those of the baseline that it has.
+        any_hardware: whether counts are kept for any hardware; None for as it is now.
+        write: False only tells what would change.
+
+    Raises:
+        BaselineError: no run, no reason, an invalid metric, or nothing says which metrics to keep.
+    """
+    if case.variant:
+        raise BaselineError(f"{case.case}: {case.arm} is a variant, whose values cannot be its baseline")
+    if not case.runs:
+        raise BaselineError(f"{case.case}: no saved run may become a baseline")
+    hardware = case.facts.get("hardware", "")
+    stored = store.read_case(hardware, case.suite, case.case, any_hardware=True)
+    kept = set(metrics) or {name for each in stored for name in each.metrics}
+    if not kept:
+        raise BaselineError(f"{case.case}: has no baseline yet, so say what to keep: --metrics output_throughput,…")
+    everywhere = any(each.facts.get("hardware") == "any" for each in stored) if any_hardware is None else any_hardware
+    accepted = baseline.accept(
+        CaseResult(
+            suite=case.suite, case=case.case, nodeid="", arm=case.arm, hardware=hardware,
+            environment=case.facts,
+        ),
+        case.measurement(),
+        why=why,
+        on=on,
+        commit=commit,
+        metrics=kept,
+    )  # fmt: skip
+    texts = store.texts_of(hardware, case.suite, accepted, any_hardware=everywhere)
+    changes = [
+        Change(path, path.read_text(encoding="utf-8") if path.exists() else "", text) for path, text in texts.items()
+    ]
+    if write:
+        store.write_case(hardware, case.suite, accepted, any_hardware=everywhere)
+    return changes

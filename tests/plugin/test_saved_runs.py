@@ -1,0 +1,180 @@
+"""What can be done with saved runs: compared, accepted as a baseline, and the baseline given another name."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.projects import CONFTEST, Outcome, Project
+
+SUITE = """\
+suite: chat
+why: Against a stored baseline.
+model: {id: fake, weights: dummy}
+engines:
+  good: {engine: scripted}
+  slow: {extends: good, variant_of: good, default: false, gap_s: 0.02}
+workloads:
+  short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 16, concurrency: 4}
+warmup: {requests: 4}
+gates:
+  output_throughput: {margin: 60%, cv: 10%}
+"""
+BASELINE = "baselines/*/chat/good/short.yaml"
+
+
+def llmperf(project: Project, *args: str) -> Outcome:
+    command = [sys.executable, "-m", "pytest_llmperf.cli", *args]
+    done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, timeout=60, check=False)
+    return Outcome(done.returncode, done.stdout + done.stderr, project.folder)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sessions of the good arm, one of the slow one and one with a loss made on purpose, each in its folder."""
+    folder = tmp_path_factory.mktemp("measured")
+    project = Project(folder)
+
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "conftest.py").write_text(CONFTEST)
+    project.write(SUITE)
+    accept = "--llmperf-accept=all", "--llmperf-why=x"
+    sessions: dict[str, tuple[str, ...]] = {"first": accept, "second": accept}
+    sessions |= {"slow": ("--llmperf-engine=slow",), "harmed": ("--llmperf-inject=ttft=+50%",)}
+    for name, arguments in sessions.items():
+        outcome = project.run("suites", f"--llmperf-save={name}", *arguments)
+        assert "ERRORS" not in outcome.text, outcome.text
+    return folder
+
+
+@pytest.fixture
+def project(measured: Path, tmp_path: Path) -> Project:
+    shutil.copytree(measured, tmp_path / "p")
+    return Project(tmp_path / "p")
+
+
+def stored(project: Project) -> str:
+    (path,) = project.folder.glob(BASELINE)
+    return path.read_text()
+
+
+def test_a_slower_arm_is_worse_than_the_good_one(project: Project) -> None:
+    worse = llmperf(project, "compare", "first", "slow", "--gate", "output_throughput=60%")
+    assert worse.code == 1, worse.text
+    assert "arm slow" in worse.text
+    assert "REGRESSED" in worse.text
+    better = llmperf(project, "compare", "slow", "first", "--gate", "output_throughput=60%")
+    assert better.code == 0, better.text
+    assert "--llmperf-accept" not in better.text
+
+
+def test_what_is_judged_by_default(project: Project) -> None:
+    outcome = llmperf(project, "compare", "first", "second")
+    assert outcome.code in {0, 1}
+    judged = [line.split()[0] for line in outcome.text.splitlines() if " margin " in line]
+    assert judged == ["output_throughput", "mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("throughput", "unknown metric"),
+        ("output_throughput=0", "write a margin such as output_throughput=5%"),
+        ("output_throughput=x", "write a margin such as"),
+        ("output_throughput=150%", "write a margin such as"),
+        ("acceptance_length=3%", "write a margin such as acceptance_length=0.03"),
+    ],
+)
+def test_a_gate_that_makes_no_sense(project: Project, gate: str, said: str) -> None:
+    outcome = llmperf(project, "compare", "first", "second", "--gate", gate)
+    assert outcome.code == 2
+    assert said in outcome.text
+
+
+def test_a_loss_made_on_purpose_is_no_run_to_judge(project: Project) -> None:
+    outcome = llmperf(project, "compare", "first", "harmed")
+    assert outcome.code == 10
+    assert "a loss was made on purpose: ttft=+50%" in outcome.text
+
+
+def test_saved_runs_of_several_sessions_become_the_baseline(project: Project) -> None:
+    outcome = llmperf(project, "baseline", "accept", "first", "second", "--why", "two nights")
+    assert outcome.code == 0, outcome.text
+    text = stored(project)
+    assert "two nights" in text
+    assert text.count("-good-") == 2, "both sessions"
+    assert "+accepted:" in outcome.text
+    assert "\n-accepted:" in outcome.text
+    assert "2 sessions" in project.run("suites").text
+
+
+def test_the_newest_sessions_alone(project: Project) -> None:
+    llmperf(project, "baseline", "accept", "first", "second", "--why", "x", "--sessions", "1")
+    assert stored(project).count("-good-") == 1
+
+
+def test_a_dry_run_writes_nothing(project: Project) -> None:
+    before = stored(project)
+    outcome = llmperf(project, "baseline", "accept", "first", "--why", "another reason", "--dry-run")
+    assert "another reason" in outcome.text
+    assert stored(project) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["slow", "--why", "x"], "only runs of variants"),
+        (["harmed", "--why", "x"], "no saved run may become a baseline"),
+        (["first", "--why", " "], "needs a reason"),
+        (["first", "--why", "x", "--case", "good/long"], "no saved run of it"),
+        (["first", "--why", "x", "--metrics", "acceptance_length"], "acceptance_length has no value"),
+        (["first", "--why", "x", "--sessions", "0"], "at least one"),
+        (["nowhere", "--why", "x"], "no saved run here"),
+    ],
+)
+def test_what_may_not_become_a_baseline(project: Project, arguments: list[str], said: str) -> None:
+    before = stored(project)
+    outcome = llmperf(project, "baseline", "accept", *arguments)
+    assert outcome.code == 2, outcome.text
+    assert said in outcome.text
+    assert stored(project) == before
+
+
+def test_without_a_baseline_somebody_says_what_to_keep(project: Project) -> None:
+    shutil.rmtree(project.folder / "baselines")
+    asked = llmperf(project, "baseline", "accept", "first", "--why", "x")
+    assert asked.code == 2
+    assert "--metrics" in asked.text
+    told = llmperf(project, "baseline", "accept", "first", "--why", "x", "--metrics", "output_throughput")
+    assert told.code == 0, told.text
+    assert "output_throughput" in stored(project)
+
+
+def test_a_case_gets_another_name(project: Project) -> None:
+    text = stored(project)
+    outcome = llmperf(project, "baseline", "mv", "chat", "good/short", "good/brief")
+    assert outcome.code == 0, outcome.text
+    assert not list(project.folder.glob(BASELINE))
+    (moved,) = project.folder.glob("baselines/*/chat/good/brief.yaml")
+    assert moved.read_text().splitlines()[-1] == text.splitlines()[-1]
+    (project.folder / "suites" / "chat.llmperf.yaml").write_text(SUITE.replace("short:", "brief:"))
+    assert "NO BASELINE" not in project.run("suites").text
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("chat", "good/long", "good/x"), "no hardware has a baseline of chat good/long"),
+        (("chat", "good/short", "good/short"), "is there already"),
+        (("chat", "good/short", "../x"), "not a place in the store"),
+    ],
+)
+def test_a_name_that_cannot_be_given(project: Project, names: tuple[str, ...], said: str) -> None:
+    outcome = llmperf(project, "baseline", "mv", *names)
+    assert outcome.code == 2
+    assert said in outcome.text
+    assert stored(project)
