@@ -218,11 +218,7 @@ class CaseMeasurement:
     def _execute(self, case: Case, server: Server, role: Role, order: int) -> Trial:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
         self.executed.append(folder.name)
-        injected = (
-            {comparability.INJECTED: str(self.injector.injection)}
-            if self.injector and self.injector.covers(server)
-            else {}
-        )
+        injected = {} if self.injector is None else self.injector.facts(server)
         task = Task(
             case=case,
             gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
