@@ -72,14 +72,15 @@ def test_a_job_lies_in_a_folder_of_any_name(tmp_path: Path) -> None:
     ("load", "requests", "most", "workers"),
     [
         (closed(4), 32, 7, 1),
-        (closed(1000), 2000, 7, 2),
-        (closed(1000), 100, 7, 1),
+        (closed(1000), 2000, 9, 8),
+        (closed(1000), 125, 7, 1),
+        (closed(1000), 126, 7, 2),
         (closed(1000), 2000, 1, 1),
         (closed(100_000), 100_000, 7, 7),
-        (Load(kind="burst"), 1500, 7, 3),
-        (Load(kind="request_rate", value=500.0), 10, 7, 3),
-        (Load(kind="ramp", ramp=Ramp(start=1.0, end=500.0)), 10, 7, 3),
-        (Load(kind="ramp", ramp=Ramp(start=500.0, end=1.0)), 10, 7, 3),
+        (Load(kind="burst"), 400, 7, 4),
+        (Load(kind="request_rate", value=120.0), 10, 7, 3),
+        (Load(kind="ramp", ramp=Ramp(start=1.0, end=120.0)), 10, 7, 3),
+        (Load(kind="ramp", ramp=Ramp(start=120.0, end=1.0)), 10, 7, 3),
         (closed(4), 32, 0, 1),
     ],
 )
@@ -87,12 +88,12 @@ def test_worker_count(load: Load, requests: int, most: int, workers: int) -> Non
     assert worker_count(plan_of(load, requests), most) == workers
 
 
-@pytest.mark.parametrize(("gap_ns", "workers"), [(1_000_000_000, 1), (2_000_000, 3), (0, 5)])
+@pytest.mark.parametrize(("gap_ns", "workers"), [(1_000_000_000, 1), (10_000_000, 2), (0, 20)])
 def test_a_trace_needs_workers_for_its_busiest_second(gap_ns: int, workers: int) -> None:
     trace = Load(kind="trace", trace=Trace(data=DataFile(path="t")))
     plan = plan_of(trace, 1000)
     at = [replace(request, at_ns=i * gap_ns) for i, request in enumerate(plan.requests)]
-    assert worker_count(replace(plan, requests=tuple(at)), 8) == workers
+    assert worker_count(replace(plan, requests=tuple(at)), 99) == workers
 
 
 def test_each_worker_has_a_core_of_its_own_while_there_are_enough() -> None:
