@@ -54,8 +54,14 @@ def judge(
 
 
 def _judge(
-    references: Sequence[Sample], candidate: Measurement, gates: Sequence[Gate], look: Look, family: int
+    references: Sequence[Sample],
+    candidate: Measurement,
+    gates: Sequence[Gate],
+    look: Look,
+    family: int,
+    earlier: Sequence[Verdict] = (),
 ) -> list[Verdict]:
+    """``judge`` on references that are read already; what ``earlier`` verdicts decided stays as it is."""
     if family < 1:
         raise ValueError(f"family = {family}: the case that is judged is one of them")
     runs = len(runs_of(candidate))
@@ -70,7 +76,9 @@ def _judge(
     adjusted = dict(zip(members, zip(worse, better, strict=True), strict=True))
     verdicts = []
     for index, (gate, state) in enumerate(zip(gates, opened, strict=True)):
-        if isinstance(state, Verdict):
+        if earlier and not undecided([earlier[index]]):
+            verdicts.append(earlier[index])
+        elif isinstance(state, Verdict):
             verdicts.append(state)
         elif index in adjusted:
             verdicts.append(_close(gate, state, look, *adjusted[index]))
@@ -125,8 +133,7 @@ def _sequence(
     for look in looks[1:]:
         if look.runs > runs or not undecided(verdicts):
             break
-        now = _judge(there, first_runs(candidate, look.runs), gates, look, family)
-        verdicts = [later if undecided([first]) else first for first, later in zip(verdicts, now, strict=True)]
+        verdicts = _judge(there, first_runs(candidate, look.runs), gates, look, family, verdicts)
     return verdicts
 
 
