@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -178,3 +179,28 @@ def test_a_name_that_cannot_be_given(project: Project, names: tuple[str, ...], s
     assert outcome.code == 2
     assert said in outcome.text
     assert stored(project)
+
+
+def test_calibration_tells_noise_and_margins_of_one_build(project: Project) -> None:
+    outcome = llmperf(project, "calibrate", "first", "second", "--metrics", "output_throughput,mean_ttft_ms")
+    assert outcome.code == 0, outcome.text
+    assert "chat good/short on good   6 runs in 2 sessions" in outcome.text
+    judged = [line.split()[0] for line in outcome.text.splitlines() if line.endswith(" of 2")]
+    assert judged == ["output_throughput", "mean_ttft_ms"]
+    plain = llmperf(project, "calibrate", "first", "second", "--metrics", "output_throughput", "--json")
+    (calibration,) = json.loads(plain.text).values()
+    assert (calibration["sessions"], calibration["runs"], calibration["replays"]) == (2, 6, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["first"], "all runs are of one session"),
+        (["harmed"], "no run that may be judged"),
+        (["first", "--metrics", "speed"], "unknown metric"),
+    ],
+)
+def test_what_cannot_be_calibrated(project: Project, arguments: list[str], said: str) -> None:
+    outcome = llmperf(project, "calibrate", *arguments)
+    assert outcome.code == 2
+    assert said in outcome.text
