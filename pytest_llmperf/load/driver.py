@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.outcome import NEVER, Outcome
 from pytest_llmperf.model.plan import Plan
 from pytest_llmperf.model.records import Records
+
+_OTHER_FILES = 32
+"""Of a worker, beside its streams."""
 
 _POLL_S = 0.1
 _START_AHEAD_NS = 5_000_000
@@ -66,7 +70,7 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
         of them decides the run, so ``_FAILURE_GRACE_S`` after it the rest is abandoned.
 
     Raises:
-        UsageError: the variable that should hold the API key is not set.
+        UsageError: the variable that should hold the API key is not set, or a worker may not open enough files.
         ClientError: a worker of ours crashed; ``records.npz`` has what the others saw.
     """
     if endpoint.api_key_env and not os.environ.get(endpoint.api_key_env):
@@ -76,6 +80,7 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
     jobs = split(
         plan, endpoint, folder, workers=count, request_timeout_s=request_timeout_s, keep_raw=keep_raw, cores=cores
     )
+    _require_files(jobs)
     try:
         start_ns, end = _run(jobs, folder, _Watch(len(plan.requests), stall_timeout_s, alive, progress))
     finally:
@@ -84,6 +89,23 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
     client = client_facts(reports, records, plan.load, tuple(job.core for job in jobs if job.core is not None))
     kept = sum(report.raw_kept for report in reports)
     return Capture(records=records, client=client, window_ns=(start_ns, last_ns), end=end, raw_kept=kept)
+
+
+def _require_files(jobs: Sequence[Job]) -> None:
+    """Every stream is a file; an open loop's are not known beforehand.
+
+    Raises:
+        UsageError: the hard limit of this process, to which a worker raises its own, is too low.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = (
+        max(job.concurrency or sum(request.at_ns == 0 for request in job.requests) for job in jobs) + _OTHER_FILES
+    )
+    if most != resource.RLIM_INFINITY and needed > most:
+        raise UsageError(
+            f"{len(jobs)} load worker(s) need {needed} open files each, one for a stream, and may have {most}:"
+            " raise the hard limit (ulimit -Hn), or ask for fewer streams"
+        )
 
 
 def _run(jobs: list[Job], folder: Path, watch: _Watch) -> tuple[int, End]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_llmperf import load
-from pytest_llmperf.errors import ClientError
+from pytest_llmperf.errors import ClientError, UsageError
 from pytest_llmperf.load import wire
 from pytest_llmperf.load.fleet import Fleet
 from pytest_llmperf.load.shares import split
@@ -208,6 +209,16 @@ def test_a_worker_leaves_when_its_driver_is_gone(idle_fleet: Fleet) -> None:
     assert worker.process.stdin is not None
     worker.process.stdin.close()  # what the kernel does for a driver that was killed
     assert worker.process.wait(10) == 1
+
+
+@pytest.mark.parametrize("how", [Load(kind="burst"), Load(kind="concurrency", value=80)])
+def test_more_streams_than_files_is_said_before_anything_is_sent(
+    how: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    with FakeServer() as server, pytest.raises(UsageError, match=r"need 112 open files each, .* may have 64"):
+        drive(server, tmp_path, planned(80, how), workers=1)
+    assert server.seen == []
 
 
 def test_a_worker_does_not_load_numpy() -> None:
