@@ -21,6 +21,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Benchmarks run once, to see that they work; ``--benchmark-enable`` measures."""
+    if config.pluginmanager.hasplugin("benchmark") and not config.getoption("benchmark_enable"):
+        config.option.benchmark_disable = True
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compare text with a file of tests/golden; ``--update-golden`` writes the file and fails the test."""

@@ -76,7 +76,7 @@ def test_a_slower_arm_is_worse_than_the_good_one(project: Project) -> None:
 def test_what_is_judged_by_default(project: Project) -> None:
     outcome = llmperf(project, "compare", "first", "second")
     assert outcome.code in {0, 1}
-    judged = [line.split()[0] for line in outcome.text.splitlines() if " margin " in line]
+    judged = [line.split()[0] for line in outcome.text.splitlines() if "   margin " in line]
     assert judged == ["output_throughput", "mean_ttft_ms", "mean_tpot_ms", "mean_e2el_ms"]
 
 

@@ -59,12 +59,12 @@ def test_a_loss_of_at_least_the_asked_size_is_measured(text: str, tmp_path: Path
     assert after.text_sha256 == before.text_sha256
     # A loss has no upper bound on a busy machine, so only what must not be slower is compared roughly.
     if injection.kind in {"ttft", "e2el"}:
-        assert ttft_ns(after) >= 3.6 * ttft_ns(before)
+        assert ttft_ns(after) >= 2 * ttft_ns(before)
     if injection.kind in {"tpot", "e2el"}:
-        assert decode_ns(after) >= 3.6 * decode_ns(before)
+        assert decode_ns(after) >= 2 * decode_ns(before)
     if injection.kind == "throughput":
         took = [float(np.max(records.last_token_ns) - np.min(records.sent_ns)) for records in (before, after)]
-        assert took[1] >= 3.6 * took[0]
+        assert took[1] >= 2 * took[0]
 
 
 @pytest.mark.parametrize(
