@@ -98,9 +98,7 @@ def _require_files(jobs: Sequence[Job]) -> None:
         UsageError: the hard limit of this process, to which a worker raises its own, is too low.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = (
-        max(job.concurrency or sum(request.at_ns == 0 for request in job.requests) for job in jobs) + _OTHER_FILES
-    )
+    needed = max(job.concurrency or sum(request.at_ns == 0 for request in job.requests) for job in jobs) + _OTHER_FILES
     if most != resource.RLIM_INFINITY and needed > most:
         raise UsageError(
             f"{len(jobs)} load worker(s) need {needed} open files each, one for a stream, and may have {most}:"

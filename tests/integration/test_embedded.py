@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +38,14 @@ def edit(project: Project, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
+
+
+def candidates(project: Project, save: str) -> list[dict[str, Any]]:
+    """What the candidate runs of a session say that was saved in a folder of its own."""
+    saved = [
+        json.loads(path.read_text())["llmperf"] for path in sorted((project.folder / save).glob("runs/*/run.json"))
+    ]
+    return [run for run in saved if run["role"] == "candidate"]
 
 
 def texts(outcome: Outcome) -> set[str]:
@@ -132,22 +142,27 @@ def test_the_same_prompts_sent_again_to_a_warm_cache_are_invalid_and_fresh_ones_
     try:
         with_cache = ["suites", "-m", "throughput", "-v", "--llmperf-endpoint", server.endpoint.url]
         with_cache += ["--llmperf-set", 'gates={"output_throughput": {"margin": "60%", "cv": "20%"}}']
-        first = project.run(*with_cache, "--llmperf-seed=7", "--llmperf-accept=missing", "--llmperf-why=first night")
+        first = project.run(
+            *with_cache,
+            "--llmperf-save=first",
+            "--llmperf-seed=7",
+            "--llmperf-accept=missing",
+            "--llmperf-why=first night",
+        )
         assert f"{ITEM}::throughput SKIPPED" in first.text, first.text
-        again = project.run(*with_cache, "--llmperf-seed=7")
+        again = project.run(*with_cache, "--llmperf-save=again", "--llmperf-seed=7")
         assert f"{ITEM}::throughput INVALID" in again.text, again.text
         assert "of prompt tokens from the cache (expected 0% to 1% of prompt tokens)" in again.text
-        fresh = project.run(*with_cache)
+        fresh = project.run(*with_cache, "--llmperf-save=fresh")
         assert f"{ITEM}::throughput" in fresh.text
         assert "INVALID" not in fresh.text, fresh.text
     finally:
         server.stop()
-    runs = [run["llmperf"] for run in fresh.run_files if run["llmperf"]["role"] == "candidate"]
-    plans = [run["plan"] for run in runs]
-    assert plans[:3] == plans[3:6]
-    assert len(set(plans)) == len(plans) - 3
-    told = [run["prefix_hits"] for run in runs]
-    assert [hits["found"] > hits["looked_up"] / 2 for hits in told[:7]] == [False] * 3 + [True] * 3 + [False]
+    recorded, repeated, others = (candidates(project, folder) for folder in ("first", "again", "fresh"))
+    assert [run["plan"] for run in repeated][:3] == [run["plan"] for run in recorded][:3]
+    assert not {run["plan"] for run in recorded} & {run["plan"] for run in others}
+    for runs, warm in ((recorded, False), (repeated[:3], True), (others, False)):
+        assert {run["prefix_hits"]["found"] > run["prefix_hits"]["looked_up"] / 2 for run in runs} == {warm}
 
 
 def test_a_server_of_somebody_else_is_measured_in_place_and_left_alone(project: Project) -> None:

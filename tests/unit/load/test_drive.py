@@ -91,7 +91,7 @@ def test_what_is_saved_is_what_is_returned(tmp_path: Path) -> None:
 
 
 def test_two_workers_share_the_load(tmp_path: Path) -> None:
-    with FakeServer(Behaviour(first_token_s=0.05)) as server:
+    with FakeServer(Behaviour(first_token_s=0.3)) as server:
         capture = drive(server, tmp_path, planned(9, Load(kind="concurrency", value=5)), workers=2)
     assert capture.client.workers == 2
     assert capture.records.reason == ("",) * 9
