@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from pytest_llmperf.baseline.reference import split
 from pytest_llmperf.baseline.writer import render
 from pytest_llmperf.checks.comparability import ANY_HARDWARE
 from pytest_llmperf.errors import BaselineError
+
+_CASE = r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*){1,2}"
 
 
 class Store:
@@ -31,8 +34,8 @@ class Store:
             BaselineError: a part that is empty or would leave the store.
         """
         parts = [hardware_slug, *suite.split("/"), *case_id.split("/")]
-        if any(part in {"", ".", ".."} for part in parts):
-            raise BaselineError(f"{'/'.join(parts)}: not a place in the store {self.root}")
+        if any(part in {"", ".", ".."} or not part.isprintable() for part in parts) or "/" in hardware_slug:
+            raise BaselineError(f"{'/'.join(parts)!r}: not a place in the store {self.root}")
         return self.root.joinpath(*parts[:-1], parts[-1] + ".yaml")
 
     def read(self, hardware_slug: str, suite: str, case_id: str) -> Baseline | None:
@@ -89,6 +92,10 @@ class Store:
         Raises:
             BaselineError: there is none, one of the new ones is there already, or a file cannot be read or written.
         """
+        if not re.fullmatch(_CASE, new):
+            raise BaselineError(
+                f"{new!r}: a case is ARM/WORKLOAD or ARM/WORKLOAD/LOAD, of letters, digits, '.', '_' and '-'"
+            )
         slugs = sorted(folder.name for folder in self.root.iterdir() if folder.is_dir()) if self.root.is_dir() else []
         found = {slug: each for slug in slugs if (each := self.read(slug, suite, old)) is not None}
         if not found:
@@ -98,8 +105,13 @@ class Store:
             raise BaselineError(f"{taken[0]}: is there already; remove it first")
         for slug, each in found.items():
             self.write(places[slug], replace(each, case=new))
-        for slug in found:
-            self.path(slug, suite, old).unlink()
+        try:
+            for slug in found:
+                self.path(slug, suite, old).unlink()
+        except OSError as error:
+            raise BaselineError(
+                f"{error.filename}: cannot be removed: {error.strerror}; the new file is written"
+            ) from None
         return list(places.values())
 
     def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:

@@ -126,7 +126,7 @@ def _closed(records: Records, asked: int, most: int, turns: int) -> _Delivery:
     return _Delivery(
         value=f"{delivered:.4g} of {lanes} in flight, {over}",
         expected=f"{expected}, at least {1 - SHORTFALL_LIMIT:.0%} of it or all but a quarter of the margin",
-        remedy="look for slow connects and for a proxy that limits connections; give the client cores of its own",
+        remedy="look for slow connects and for a proxy that limits connections; find what else uses the CPU",
         shortfall=1 - delivered / lanes,
     )
 
@@ -143,7 +143,7 @@ def _open(count: int, scheduled_ms: float, sent_ms: float) -> _Delivery:
     return _Delivery(
         value=f"{achieved:.4g} requests/s sent",
         expected=f"{asked:.4g} requests/s, as scheduled",
-        remedy="give the client cores of its own, or more workers",
+        remedy="find what else uses the CPU; with four cores or more the client has some of its own",
         shortfall=1 - achieved / asked if late else 0.0,
     )
 
@@ -153,7 +153,7 @@ def _burst(count: int, spread_ms: float, window_ms: float) -> _Delivery:
         value=f"{count} requests sent within {spread_ms:.3g} ms",
         expected=f"all at once: within {LATE_LIMIT_MS:g} ms, {SHORTFALL_LIMIT:.0%} of the window, or a quarter of the "
         "margin of it",
-        remedy="give the client cores of its own, or more workers",
+        remedy="find what else uses the CPU; with four cores or more the client has some of its own",
         shortfall=spread_ms / window_ms if spread_ms > LATE_LIMIT_MS else 0.0,
     )
 

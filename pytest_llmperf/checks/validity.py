@@ -30,7 +30,7 @@ _SUMS_OF_GAPS = ("mean_itl_ms", "mean_token_itl_ms")
 PREFIX_HITS = (0.0, 0.01)
 """Share of prompt tokens that may come from the engine's prefix cache where the suite does not say."""
 
-_SPREAD_THE_CLIENT = "give the client cores of its own, or more workers"
+_SPREAD_THE_CLIENT = "find what else uses the CPU; with four cores or more the client has some of its own"
 
 
 def client_findings(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate]) -> list[Finding]:
@@ -80,11 +80,12 @@ def prefix_findings(
 
 def _prefix_share(records: Records, counted: PrefixHits | None) -> tuple[float | None, str]:
     """Cached share of prompt tokens, None where nobody says; and who says it."""
-    told = records.ok & (records.cached_tokens >= 0) & (records.input_tokens > 0)
-    if told.any():
+    known = records.ok & (records.input_tokens > 0)
+    told = known & (records.cached_tokens >= 0)
+    if told.any():  # some servers say it only of requests that had hits: what is not said is none
         cached = np.maximum(records.cached_tokens[told] - 1, 0).sum()
         evidence = f"usage.prompt_tokens_details.cached_tokens of {np.count_nonzero(told)} requests"
-        return float(cached / records.input_tokens[told].sum()), evidence
+        return float(cached / records.input_tokens[known].sum()), evidence
     if counted is None:
         return None, ""
     cached = max(counted.found - len(records), 0)

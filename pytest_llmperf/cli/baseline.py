@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_llmperf.cli.status import FINE, USAGE
+
+if TYPE_CHECKING:
+    from pytest_llmperf.pipeline.accept import Acceptance
+    from pytest_llmperf.pipeline.saved_cases import SavedCase
 
 _ABOUT_ACCEPT = """\
 Takes the candidate runs that sessions have saved, grouped by server start, and writes them as the baseline of their
@@ -74,7 +78,7 @@ def _accept(arguments: argparse.Namespace) -> int:
     from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
     from pytest_llmperf.cli.saved import cases_at  # noqa: PLC0415
     from pytest_llmperf.clock import CLOCK  # noqa: PLC0415
-    from pytest_llmperf.errors import UsageError  # noqa: PLC0415
+    from pytest_llmperf.errors import BaselineError, UsageError  # noqa: PLC0415
     from pytest_llmperf.pipeline.accept import accept  # noqa: PLC0415
     from pytest_llmperf.pipeline.commit import commit_at  # noqa: PLC0415
 
@@ -86,22 +90,41 @@ def _accept(arguments: argparse.Namespace) -> int:
     if unknown := set(arguments.case) - {case.case for case in cases}:
         raise UsageError(f"--case {unknown.pop()}: no saved run of it; there are {', '.join(c.case for c in cases)}")
     metrics = [name for name in arguments.metrics.split(",") if name]
+    status = FINE
     for case in cases:
         if arguments.case and case.case not in arguments.case:
             continue
-        changes = accept(
-            case.newest(arguments.sessions),
-            baseline.Store(arguments.baselines),
-            why=arguments.why,
-            on=CLOCK.utc_now().date(),
-            commit=commit_at(Path()),
-            metrics=metrics,
-            any_hardware=True if arguments.any_hardware else None,
-            write=not arguments.dry_run,
-        )
-        for line in (line for change in changes for line in change.diff()):
-            print(line)
-    return FINE
+        try:
+            done = accept(
+                case.newest(arguments.sessions),
+                baseline.Store(arguments.baselines),
+                why=arguments.why,
+                on=CLOCK.utc_now().date(),
+                commit=commit_at(Path()),
+                metrics=metrics,
+                any_hardware=True if arguments.any_hardware else None,
+                write=not arguments.dry_run,
+            )
+        except BaselineError as error:  # one case that cannot be accepted hides no other
+            print(error, file=sys.stderr)
+            status = USAGE
+            continue
+        _tell(case, done)
+    return status
+
+
+def _tell(case: SavedCase, done: Acceptance) -> None:
+    from pytest_llmperf.metrics.definitions import METRICS  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.reports.layout import change  # noqa: PLC0415
+
+    for run in done.left_out.keys() - case.left_out.keys():
+        print(f"left out: {run}: {done.left_out[run]}", file=sys.stderr)
+    for line in (line for file in done.changes for line in file.diff()):
+        print(line)
+    for name, (before, after) in done.moved.items():
+        metric = METRICS[name]
+        moved = after - before if metric.scale == "absolute" else after / before - 1
+        print(f"{case.case}  {name}: {change(moved, metric)} against the baseline that it replaces")
 
 
 def _move(arguments: argparse.Namespace) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from typing import Any
 
+from pytest_llmperf.cli.interruption import interrupted_by_sigterm
 from pytest_llmperf.cli.status import FINE, UNFIT
 
 _ABOUT = """\
@@ -34,16 +34,11 @@ def _doctor(arguments: argparse.Namespace) -> int:
     from pytest_llmperf.pipeline.doctor import examine  # noqa: PLC0415 (--help answers at once)
     from pytest_llmperf.reports import diagnosis  # noqa: PLC0415
 
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupted_by_sigterm()
     found = examine(show=_show)
     text = diagnosis.render_json(found) if arguments.json else "\n".join(diagnosis.render(found)) + "\n"
     print(text, end="")
     return FINE if found.fit else UNFIT
-
-
-def _interrupt(*_: object) -> None:
-    """A job that is cancelled ends what it started, too."""
-    raise KeyboardInterrupt
 
 
 def _show(line: str) -> None:

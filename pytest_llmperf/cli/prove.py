@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_llmperf.cli.interruption import interrupted_by_sigterm
 from pytest_llmperf.cli.status import FINE, REGRESSION
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     from pytest_llmperf.pipeline.prove import prove  # noqa: PLC0415
     from pytest_llmperf.reports import proofs  # noqa: PLC0415
 
+    interrupted_by_sigterm()
     cases = _cases(arguments)
     campaign = Campaign(
         baselines=arguments.baselines,
@@ -84,6 +86,8 @@ def _cases(arguments: argparse.Namespace) -> Sequence[Case]:
 
     overrides = dict(part.split("=", 1) if "=" in part else (part, "") for part in arguments.set)
     files = [file for path in arguments.suites for file in (sorted(path.rglob(f"*{SUITE_SUFFIX}")) or [path])]
+    if empty := [path for path in files if path.is_dir()]:
+        raise UsageError(f"{empty[0]}: there is no suite (*{SUITE_SUFFIX}) here")
     suites = [suitefile.load_suite(file, overrides=overrides, environ=os.environ) for file in files]
     suitefile.check_engines(arguments.engine, suites)
     suitefile.check_overrides(overrides, suites)

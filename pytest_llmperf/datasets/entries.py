@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from pytest_llmperf.errors import DataError
+from pytest_llmperf.model.suite import MOST
 from pytest_llmperf.workload import Arrival, Entry
 
 
@@ -88,7 +89,7 @@ def json_lines(content: bytes, file: str) -> Iterator[tuple[dict[str, Any], str]
 
 
 def whole_number(value: dict[str, Any], name: str, where: str) -> int | None:
-    """A count of at least 1; None when the key is missing or null.
+    """A count of at least 1, within ``MOST``; None when the key is missing or null.
 
     Raises:
         DataError: anything else is there.
@@ -96,8 +97,8 @@ def whole_number(value: dict[str, Any], name: str, where: str) -> int | None:
     number = value.get(name)
     if number is None:
         return None
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise DataError(f"{where}: {name}: {number!r} must be a whole number of at least 1")
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= MOST:
+        raise DataError(f"{where}: {name}: {number!r} must be a whole number of at least 1 and at most {MOST}")
     return number
 
 

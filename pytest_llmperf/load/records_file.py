@@ -64,7 +64,7 @@ def read_records(path: Path) -> Records:
     """
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            columns = dict(stored)
+            columns = _columns(stored)
             columns = {**_unknown(columns), **columns}
             columns = {field.name: columns[field.name] for field in fields(Records)}
         reason, text_sha256 = (_unpacked(columns.pop(name)) for name in _TEXTS)
@@ -75,6 +75,18 @@ def read_records(path: Path) -> Records:
         raise ValueError(f"{path}: damaged, or no file of records: {error}") from None
 
 
+def _columns(stored: Any) -> dict[str, npt.NDArray[Any]]:
+    """The columns of an opened file; raises ValueError for what cannot be columns of records."""
+    if not isinstance(stored, np.lib.npyio.NpzFile):
+        raise ValueError("a single array")  # noqa: TRY004 (the file is wrong, not the call)
+    columns = dict(stored)
+    for name in columns.keys() & {field.name for field in fields(Records)}:
+        column = columns[name]
+        if column.ndim != 1 or not (column.dtype.kind in "iu" or (name in _TEXTS and column.dtype.kind == "U")):
+            raise ValueError(f"column {name} is {column.dtype} of {column.ndim} dimensions")
+    return columns
+
+
 def _packed(texts: tuple[str, ...]) -> npt.NDArray[np.uint8]:
     """As JSON: in a column of texts each one would take as much as the longest."""
     return np.frombuffer(orjson.dumps(texts), dtype=np.uint8)
@@ -82,7 +94,9 @@ def _packed(texts: tuple[str, ...]) -> npt.NDArray[np.uint8]:
 
 def _unpacked(stored: npt.NDArray[Any]) -> tuple[str, ...]:
     """The texts; an older file has a column of them."""
-    texts = orjson.loads(stored.tobytes()) if stored.dtype == np.uint8 else stored
+    texts = orjson.loads(stored.tobytes()) if stored.dtype == np.uint8 else stored.tolist()
+    if not isinstance(texts, list):
+        raise ValueError("texts that are no list")  # noqa: TRY004
     return tuple(str(text) for text in texts)
 
 

@@ -10,6 +10,9 @@ from typing import Any, Literal
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.slo import Slo
 
+MOST = 10_000_000
+"""Of every count: longer than any context, more than a day of requests; beyond it a slip of the finger is likelier."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:

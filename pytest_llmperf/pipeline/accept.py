@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -29,6 +29,21 @@ class Change:
         return difflib.unified_diff(before, after, old, str(self.path), lineterm="", n=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What an acceptance does.
+
+    Attributes:
+        changes: the files.
+        left_out: run id -> why it is not among the values.
+        moved: metric -> mean before and after, of those that the old baseline had.
+    """
+
+    changes: Sequence[Change]
+    left_out: Mapping[str, str]
+    moved: Mapping[str, tuple[float, float]]
+
+
 def accept(
     case: SavedCase,
     store: baseline.Store,
@@ -39,7 +54,7 @@ def accept(
     metrics: Collection[str] = (),
     any_hardware: bool | None = None,
     write: bool = True,
-) -> list[Change]:
+) -> Acceptance:
     """Make the runs of a case its baseline, in place of the one that it has.
 
     Args:
@@ -64,6 +79,9 @@ def accept(
     kept = set(metrics) or {name for each in stored for name in each.metrics}
     if not kept:
         raise BaselineError(f"{case.case}: has no baseline yet, so say what to keep: --metrics output_throughput,…")
+    case = case.valid_for(kept)
+    if not case.runs:
+        raise BaselineError(f"{case.case}: no run is valid for {', '.join(sorted(kept))}")
     everywhere = any(each.facts.get("hardware") == "any" for each in stored) if any_hardware is None else any_hardware
     accepted = baseline.accept(
         CaseResult(
@@ -82,4 +100,10 @@ def accept(
     ]
     if write:
         store.write_case(hardware, case.suite, accepted, any_hardware=everywhere)
-    return changes
+    return Acceptance(changes, case.left_out, _moved(stored, accepted))
+
+
+def _moved(stored: Sequence[baseline.Baseline], accepted: baseline.Baseline) -> dict[str, tuple[float, float]]:
+    before = {name: each.measurement().mean(name) for each in reversed(stored) for name in each.metrics}
+    after = accepted.measurement()
+    return {name: (before[name], after.mean(name)) for name in sorted(accepted.metrics) if name in before}

@@ -124,7 +124,7 @@ class Campaign:
             return arm
         harmed = engine_of(arm).with_less_acceptance(arm, self.inject.share)
         if harmed is None:
-            raise UsageError(f"--llmperf-inject={self.inject}: {arm.name}: the engine {arm.engine} cannot lose so much")
+            raise UsageError(f"{self.inject}: {arm.name}: the engine {arm.engine} cannot lose it on purpose")
         return harmed
 
     def prepare(self, case: Case, nodeid: str, *, live: bool) -> CaseResult:

@@ -78,10 +78,12 @@ def _counterpart(case: SavedCase, others: Sequence[SavedCase]) -> SavedCase | No
 
 
 def _compared(there: SavedCase, here: SavedCase, gates: Sequence[Gate], *, family: int) -> CaseResult:
-    before, after = there.measurement(), here.measurement()
     wanted = gates or [
-        Gate(metric=METRICS[name], margin=METRICS[name].margin) for name in JUDGED if before.of(name) and after.of(name)
+        Gate(metric=METRICS[name], margin=METRICS[name].margin)
+        for name in JUDGED
+        if there.measurement().of(name) and here.measurement().of(name)
     ]
+    before, after = there.measurement(wanted), here.measurement(wanted)
     result = CaseResult(
         suite=here.suite,
         case=here.case,

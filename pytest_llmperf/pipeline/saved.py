@@ -153,7 +153,7 @@ def _json(file: Path) -> Any:
         raise SavedRunError(f"{shown(file)}: is missing: the run still goes on, or was killed{kept}") from None
     except OSError as error:
         raise SavedRunError(f"{shown(file)}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SavedRunError(f"{shown(file)}: damaged: no JSON: {error}") from None
 
 

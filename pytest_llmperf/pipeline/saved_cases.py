@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pytest_llmperf.checks import comparability
+from pytest_llmperf.checks import comparability, validity
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
+from pytest_llmperf.model.run import Run
 from pytest_llmperf.model.saved_run import SavedRun
 from pytest_llmperf.pipeline.execute import Trial
 from pytest_llmperf.pipeline.measure import measurement
+
+_OF_ALL_TIMINGS = {"client_cpu", "client_schedule", "delivered_load"}
+"""Checks of the whole load: one that failed says so of every time, also of those that were not gated then."""
 
 
 @dataclass(slots=True)
@@ -48,9 +55,25 @@ class SavedCase:
         kept = set(self.sessions[-sessions:])
         return replace(self, runs=[each for each in self.runs if each.run.session in kept])
 
-    def measurement(self) -> Measurement:
-        """One value per metric and run; ``order`` counts through all runs, as each session begins with 0."""
-        trials = [Trial(saved.run, saved.values) for saved in self.runs]
+    def valid_for(self, metrics: Collection[str]) -> SavedCase:
+        """The same without the runs of which one of ``metrics`` is invalid."""
+        kept, left_out = [], dict(self.left_out)
+        for saved in self.runs:
+            findings = _for_all_timings(saved.run.findings, metrics)
+            wrong = [each for each in findings if each.invalidates and not (each.metrics or set()).isdisjoint(metrics)]
+            if wrong:
+                left_out[saved.run.id] = f"invalid: {'; '.join(map(str, wrong))}"
+            else:
+                kept.append(saved)
+        return replace(self, runs=kept, left_out=left_out)
+
+    def measurement(self, gates: Sequence[Gate] = ()) -> Measurement:
+        """One value per metric and run; ``order`` counts through all runs, as each session begins with 0.
+
+        Whether the client could keep up is asked for ``gates`` too: the run's own findings speak of the metrics that
+        were gated when it was made.
+        """
+        trials = [Trial(_checked_for(gates, saved), saved.values) for saved in self.runs]
         return measurement(trials, orders=range(len(trials)))
 
 
@@ -76,6 +99,22 @@ def by_case(saved: Iterable[SavedRun]) -> list[SavedCase]:
                 case.runs.remove(each)
                 case.left_out[each.run.id] = f"not comparable with the newest run: {'; '.join(reasons)}"
     return list(cases.values())
+
+
+def _checked_for(gates: Sequence[Gate], saved: SavedRun) -> Run:
+    known = _for_all_timings(saved.run.findings, [gate.metric.name for gate in gates])
+    return replace(saved.run, findings=(*known, *validity.client_findings(saved.run.client, saved.values, gates)))
+
+
+def _for_all_timings(findings: Iterable[Finding], names: Collection[str]) -> list[Finding]:
+    """The findings, those of the whole load also about the times among ``names``."""
+    timings = frozenset(name for name in names if METRICS[name].timing)
+    return [
+        replace(finding, metrics=finding.metrics | timings)
+        if finding.check in _OF_ALL_TIMINGS and finding.metrics is not None
+        else finding
+        for finding in findings
+    ]
 
 
 def _unfit(saved: SavedRun) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +18,7 @@ from pytest_llmperf.model.verdict import Word
 
 if TYPE_CHECKING:
     from pytest_llmperf.model.injection import Injection
-    from pytest_llmperf.model.suite import Suite
+    from pytest_llmperf.model.suite import Arm, Suite
 
 FAIL_ON = "regressed,failed,invalid,no-baseline"
 _REVISION = "git:"
@@ -159,6 +161,7 @@ def check_against(options: Options, suites: Sequence[Suite]) -> None:
     from pytest_llmperf import suitefile  # noqa: PLC0415 (only with suites)
 
     try:
+        suitefile.check_names(suites)
         suitefile.check_engines(options.engines, suites)
         if options.ab is not None:
             suitefile.check_pair(options.ab, suites)
@@ -167,11 +170,28 @@ def check_against(options: Options, suites: Sequence[Suite]) -> None:
         raise pytest.UsageError(str(error)) from None
 
 
+def check_injection(options: Options, arms: Iterable[Arm]) -> None:
+    """Complain of a loss of acceptance that an arm's engine cannot have.
+
+    Raises:
+        pytest.UsageError: there is one.
+    """
+    if options.inject is None or options.inject.kind != "acceptance":
+        return
+    from pytest_llmperf.engines.base import engine_of  # noqa: PLC0415 (only when something is injected)
+
+    for arm in arms:
+        engine = "external" if options.endpoint else arm.engine
+        if options.endpoint or engine_of(arm).with_less_acceptance(arm, options.inject.share) is None:
+            raise pytest.UsageError(
+                f"--llmperf-inject {options.inject}: {arm.name}: the engine {engine} cannot lose it on purpose"
+            )
+
+
 def _read(config: pytest.Config) -> Options:
     if config.getoption("llmperf_plan") and config.getoption("numprocesses", None):
         raise UsageError("--llmperf-plan shows the plan of one process; leave out -n")
     accept, why = config.getoption("llmperf_accept"), config.getoption("llmperf_why") or ""
-    save = config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf")
     if accept != "none" and not why.strip():
         raise UsageError(
             f"--llmperf-accept={accept} needs --llmperf-why='the reason', which is stored with the baseline"
@@ -183,13 +203,13 @@ def _read(config: pytest.Config) -> Options:
         endpoint=_endpoint(config.getoption("llmperf_endpoint")),
         overrides=_overrides(config.getoption("llmperf_set")),
         seed=int.from_bytes(os.urandom(6), "big") if seed is None else seed,
-        baselines=_baselines(config, accept, save),
+        baselines=_baselines(config, accept),
         named_baselines=config.getoption("llmperf_baselines"),
         accept=accept,
         why=why.strip(),
         inject=_inject(config.getoption("llmperf_inject"), accept),
         reports=_reports(config.getoption("llmperf_report"), config.invocation_params.dir),
-        save=save,
+        save=config.invocation_params.dir / (config.getoption("llmperf_save") or config.rootpath / ".llmperf"),
         fail_on=_fail_on(config.getoption("llmperf_fail_on")),
         plan=config.getoption("llmperf_plan"),
     )
@@ -225,15 +245,17 @@ def _ab(config: pytest.Config, accept: str) -> tuple[str, str] | None:
     return names[0], names[1]
 
 
-def _baselines(config: pytest.Config, accept: str, save: Path) -> Path:
+def _baselines(config: pytest.Config, accept: str) -> Path:
     named, usual = config.getoption("llmperf_baselines"), config.rootpath / "baselines"
     if not (named or "").startswith(_REVISION):
         return config.invocation_params.dir / (named or usual)
-    from pytest_llmperf.baseline.revision import checked_out  # noqa: PLC0415 (only when a revision is asked for)
+    from pytest_llmperf.baseline.revision import check_out  # noqa: PLC0415 (only when a revision is asked for)
 
     if accept != "none":
         raise UsageError(f"--llmperf-baselines={named} is only read; leave out --llmperf-accept")
-    return checked_out(usual, named.removeprefix(_REVISION), save / "baselines")
+    folder = tempfile.mkdtemp(prefix="llmperf-baselines-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    return check_out(usual, named.removeprefix(_REVISION), Path(folder))
 
 
 def _inject(value: str | None, accept: str) -> Injection | None:

@@ -87,6 +87,7 @@ class State:
         self._selected = dict(selected)
         if not self._broken_suites:
             options.check_against(self.options, self._suites)
+            options.check_injection(self.options, [each.case.arm for each in selected.values()])
 
     @property
     def selected(self) -> Mapping[str, Selected]:

@@ -3,8 +3,9 @@
 from pytest_llmperf.suitefile.expansion import expand, expand_pair, knows
 from pytest_llmperf.suitefile.jsonschema import json_schema
 from pytest_llmperf.suitefile.loading import load_suite
-from pytest_llmperf.suitefile.selection import check_engines, check_overrides, check_pair
+from pytest_llmperf.suitefile.selection import check_engines, check_names, check_overrides, check_pair
 
 __all__ = [
-    "check_engines", "check_overrides", "check_pair", "expand", "expand_pair", "json_schema", "knows", "load_suite",
+    "check_engines", "check_names", "check_overrides", "check_pair", "expand", "expand_pair", "json_schema",
+    "knows", "load_suite",
 ]  # fmt: skip

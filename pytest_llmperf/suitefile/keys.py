@@ -19,10 +19,9 @@ from pydantic import (
     WithJsonSchema,
 )
 
-from pytest_llmperf.model.suite import Keep, Kind, Lengths, Rules
+from pytest_llmperf.model.suite import MOST, Keep, Kind, Lengths, Rules
 from pytest_llmperf.suitefile.quantity import (
     DURATION,
-    MOST,
     PERCENTAGE,
     Quantity,
     burstiness,
@@ -38,7 +37,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 Text = Annotated[str, StringConstraints(min_length=1)]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
 Count = Annotated[int, Field(ge=1, le=MOST)]
-Rate = Annotated[float, Field(gt=0)]
+Rate = Annotated[float, Field(gt=0, le=MOST)]
 Names = Annotated[list[Text], Field(min_length=1)]
 Seconds = Annotated[float, PlainValidator(seconds), WithJsonSchema({"type": "string", "pattern": DURATION})]
 Margin = Annotated[

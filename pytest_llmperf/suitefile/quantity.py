@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeGuard
 
-from pytest_llmperf.model.suite import Lengths
+from pytest_llmperf.model.suite import MOST, Lengths
 
 DURATION = r"^[0-9]+(\.[0-9]+)? ?(ms|s|m|h)$"
 PERCENTAGE = r"^[0-9]+(\.[0-9]+)? ?%$"
 LENGTHS = "a whole number, {uniform: [MIN, MAX]} or {mean: M, stdev: S, min: MIN, max: MAX}"
-MOST = 10_000_000
-"""Of every count: longer than any context, more than a day of requests; beyond it a slip of the finger is likelier."""
+LEAST_BURSTINESS = 0.01
+"""Below it nearly all gaps are smaller than what a float can hold."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -103,8 +103,8 @@ def burstiness(value: object) -> float | Literal["constant"]:
     """
     if value == "constant":
         return "constant"
-    if not _is_positive(value):
-        raise ValueError("must be a number of more than 0, or constant")
+    if not _is_positive(value) or not LEAST_BURSTINESS <= value <= MOST:
+        raise ValueError(f"must be a number from {LEAST_BURSTINESS} to {MOST}, or constant")
     return float(value)
 
 

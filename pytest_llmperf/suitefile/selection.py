@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
-from pytest_llmperf.errors import UsageError
+from pytest_llmperf.errors import UsageError, shown
 from pytest_llmperf.model.suite import Suite
 from pytest_llmperf.registry import did_you_mean
 from pytest_llmperf.suitefile.document import parse
@@ -21,6 +22,21 @@ def check_engines(engines: Iterable[str], suites: Sequence[Suite]) -> None:
     for name in engines:
         if name not in known:
             raise UsageError(f"--llmperf-engine: no suite has an arm {name!r}{did_you_mean(name, known)}")
+
+
+def check_names(suites: Sequence[Suite]) -> None:
+    """No two suites have one name: their baselines would be one, too.
+
+    Raises:
+        UsageError: two have.
+    """
+    files: dict[str, Path] = {}
+    for suite in suites:
+        if files.setdefault(suite.name, suite.file) != suite.file:
+            raise UsageError(
+                f"{shown(files[suite.name])} and {shown(suite.file)} are both called {suite.name!r}, and would"
+                " have the same baselines: rename one of them"
+            )
 
 
 def check_pair(pair: tuple[str, str], suites: Sequence[Suite]) -> None:

@@ -48,6 +48,17 @@ def test_the_edited_baseline_decides_nothing(committed: Project) -> None:
     assert "throughput PASSED" in outcome.text or "throughput INCONCLUSIVE" in outcome.text
 
 
+def test_what_lies_about_in_the_work_tree_decides_nothing(committed: Project) -> None:
+    for cache in (committed.folder / ".llmperf").glob("baselines*"):
+        raise AssertionError(f"{cache} could be edited by the change under test")
+    (committed.folder / ".gitattributes").write_text("baselines export-ignore\n")
+    git(committed, "add", ".gitattributes")
+    git(committed, "commit", "-q", "-m", "attributes")
+    outcome = committed.run("suites", "--llmperf-baselines=git:HEAD")
+    assert "NO BASELINE" not in outcome.text, outcome.text
+    assert not list((committed.folder / "tmp").glob("llmperf-baselines-*")), "nothing is left behind"
+
+
 def test_a_revision_without_baselines_has_none(committed: Project) -> None:
     git(committed, "rm", "-rq", "--cached", "baselines")
     git(committed, "commit", "-q", "-m", "none")

@@ -56,8 +56,9 @@ def test_a_loss_cannot_become_a_baseline(project: Project) -> None:
 def test_an_engine_that_cannot_lose_acceptance_says_so(project: Project) -> None:
     project.write()
     outcome = project.run("suites", "--llmperf-inject=acceptance=-0.1")
-    assert outcome.code == 1
-    assert "the engine scripted cannot lose so much" in outcome.text
+    assert outcome.code == 4
+    assert "Traceback" not in outcome.text
+    assert "the engine scripted cannot lose it on purpose" in outcome.text
 
 
 def test_what_is_no_loss_is_an_error_of_usage(project: Project) -> None:

@@ -171,7 +171,7 @@ def test_a_case_gets_another_name(project: Project) -> None:
     [
         (("chat", "good/long", "good/x"), "no hardware has a baseline of chat good/long"),
         (("chat", "good/short", "good/short"), "is there already"),
-        (("chat", "good/short", "../x"), "not a place in the store"),
+        (("chat", "good/short", "../x"), "a case is ARM/WORKLOAD"),
     ],
 )
 def test_a_name_that_cannot_be_given(project: Project, names: tuple[str, ...], said: str) -> None:
@@ -204,3 +204,30 @@ def test_what_cannot_be_calibrated(project: Project, arguments: list[str], said:
     outcome = llmperf(project, "calibrate", *arguments)
     assert outcome.code == 2
     assert said in outcome.text
+
+
+def invalid(project: Project, save: str) -> None:
+    """As if the client had been late in every run of a session."""
+    for path in (project.folder / save / "runs").glob("*/run.json"):
+        run = json.loads(path.read_text())
+        late = {**run["llmperf"]["findings"][0], "check": "client_schedule", "status": "fail", "policy": "require"}
+        run["llmperf"]["findings"].append({**late, "metrics": ["output_throughput"]})
+        path.write_text(json.dumps(run))
+
+
+def test_a_client_that_was_late_is_invalid_for_every_time_that_is_compared(project: Project) -> None:
+    invalid(project, "second")
+    outcome = llmperf(project, "compare", "first", "second")
+    assert outcome.code == 10, outcome.text
+    words = [line.split()[-1] for line in outcome.text.splitlines() if "   margin " in line]
+    assert words == ["INVALID"] * 4, outcome.text
+
+
+def test_invalid_sessions_are_left_out_of_a_baseline_and_named(project: Project) -> None:
+    invalid(project, "second")
+    outcome = llmperf(project, "baseline", "accept", "first", "second", "--why", "x")
+    assert outcome.code == 0, outcome.text
+    assert outcome.text.count("left out: ") == 3
+    assert stored(project).count("-good-") == 1
+    assert "output_throughput: " in outcome.text
+    assert "against the baseline that it replaces" in outcome.text

@@ -192,3 +192,10 @@ def test_collecting_a_suite_imports_nothing_heavy(project: Project) -> None:
         "    assert not heavy\n"
     )
     assert project.run("suites", "test_user.py", "-k", "test_it").code == 0
+
+
+def test_two_suites_of_one_name_are_a_mistake(project: Project) -> None:
+    project.write(name="suites/other.llmperf.yaml")
+    outcome = project.run("suites", "--collect-only")
+    assert outcome.code == 4
+    assert "are both called 'chat', and would have the same baselines" in outcome.text

@@ -192,6 +192,11 @@ def test_a_server_that_does_not_say_is_not_blamed() -> None:
     assert prefix((60, 64), outcome=Outcome.FAILED).status is Status.UNSUPPORTED
 
 
+def test_a_server_that_speaks_of_hits_alone_has_none_where_it_is_silent() -> None:
+    assert prefix((17, 256), *[(-1, 256)] * 24).status is Status.PASS, "16 of 6400 tokens"
+    assert prefix((17, 32), *[(-1, 32)] * 3).status is Status.FAIL, "16 of 128 tokens"
+
+
 @pytest.mark.parametrize(
     ("looked_up", "found", "status"),
     [

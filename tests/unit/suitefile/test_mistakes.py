@@ -152,7 +152,7 @@ LOADS = {
     "word": (with_line("load: burst", "load: brust"), "7: load: 'brust' must be burst, {concurrency: N}, {request_rate: R}, {ramp: {...}} or {trace: {...}}"),
     "burstiness-alone": (with_line(WORDS, WORDS[:-1] + ", burstiness: 2}"), "6: workloads.words.burstiness: goes with request_rate or ramp, beside it"),
     "burstiness-of-others": (with_line("load: burst", "load: {concurrency: 2, burstiness: 2}"), "7: load.burstiness: goes with request_rate or ramp, beside it"),
-    "burstiness": (with_line("load: burst", "load: {request_rate: 2, burstiness: poisson}"), "7: load.burstiness: 'poisson' must be a number of more than 0, or constant"),
+    "burstiness": (with_line("load: burst", "load: {request_rate: 2, burstiness: poisson}"), "7: load.burstiness: 'poisson' must be a number from 0.01 to 10000000, or constant"),
     "ramp": (with_line("load: burst", "load: {ramp: {from: 1}}"), "7: load.ramp: needs 'to'"),
     "ramp-shape": (with_line("load: burst", "load: {ramp: {from: 1, to: 2, shape: cubic}}"), "7: load.ramp.shape: 'cubic' must be 'linear' or 'exponential'"),
     "ramp-key": (with_line("load: burst", "load: {ramp: {from: 1, to: 2, shap: linear}}"), "7: load.ramp.shap: unknown field; did you mean 'shape'?"),
