@@ -11,7 +11,7 @@ from pytest_llmperf.judge import TURNS, alternating, judge, open_turns
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.verdict import Word
-from tests.unit.judge.worlds import THROUGHPUT, gate
+from tests.unit.judge.worlds import E2EL, THROUGHPUT, gate
 
 PLACES = {side: [i for i, turn in enumerate("ABBA" * 4) if turn == side] for side in "AB"}
 GATE: Gate = gate(THROUGHPUT, 0.05, reference="old")
@@ -42,6 +42,16 @@ def test_what_is_not_is_asked_again_and_the_first_decision_stands() -> None:
     clear = side("A", [100, 101, 100, 101, 10, 10, 10, 10]), side("B", [80, 81, 80, 81, 99, 99, 99, 99])
     (kept,) = alternating(*clear, [GATE])
     assert (kept.word, kept.runs) == (Word.REGRESSED, TURNS[0].runs)
+
+
+def test_a_decision_stands_while_other_gates_need_more_turns() -> None:
+    undecided = [100, 110, 92, 104, 100, 110, 92, 104]
+    reference = {**side("A", [100, 101, 100, 101, 10, 10, 10, 10]).samples, E2EL: side("A", undecided).of(THROUGHPUT)}
+    candidate = {**side("B", [80, 81, 80, 81, 99, 99, 99, 99]).samples, E2EL: side("B", undecided[::-1]).of(THROUGHPUT)}
+    gates = [GATE, gate(E2EL, 0.05, reference="old")]
+    decided, other = alternating(Measurement(reference), Measurement(candidate), gates)
+    assert (decided.word, decided.runs) == (Word.REGRESSED, TURNS[0].runs)
+    assert other.runs == TURNS[1].runs
 
 
 def test_a_look_spends_half_of_the_error() -> None:
