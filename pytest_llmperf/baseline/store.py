@@ -82,9 +82,8 @@ class Store:
 
     def texts_of(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> dict[Path, str]:
         """The files that ``write_case`` would write, with their texts."""
-        parts = split(baseline, machine, any_hardware=any_hardware)
-        paths = {self.path(slug, suite, baseline.case): part for slug, part in parts.items()}
-        return {path: render(part, self._named(path)) for path, part in paths.items()}
+        places = self._places(machine, suite, baseline, any_hardware=any_hardware)
+        return {path: render(part, self._named(path)) for path, part in places.items()}
 
     def rename(self, suite: str, old: str, new: str) -> list[Path]:
         """Give a case another id, on all hardware; the new files, in order. The old ones are gone only after that.
@@ -116,12 +115,15 @@ class Store:
 
     def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:
         """Write a case's baseline to the file or the two files it belongs into; returns them."""
-        paths = []
-        for slug, part in split(baseline, machine, any_hardware=any_hardware).items():
-            path = self.path(slug, suite, baseline.case)
+        places = self._places(machine, suite, baseline, any_hardware=any_hardware)
+        for path, part in places.items():
             self.write(path, part)
-            paths.append(path)
-        return paths
+        return list(places)
+
+    def _places(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> dict[Path, Baseline]:
+        """What belongs into which file."""
+        parts = split(baseline, machine, any_hardware=any_hardware)
+        return {self.path(slug, suite, baseline.case): part for slug, part in parts.items()}
 
     def _named(self, path: Path) -> str:
         """The path as the header shows it: from the store's own folder, so that no machine's paths are stored."""

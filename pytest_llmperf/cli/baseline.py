@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_llmperf.cli.saved import add_runs, cases_at
 from pytest_llmperf.cli.status import FINE, USAGE
 
 if TYPE_CHECKING:
@@ -33,9 +34,7 @@ def add(commands: Any) -> None:
         description=_ABOUT_ACCEPT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    accept.add_argument(
-        "runs", type=Path, nargs="*", default=[Path(".llmperf")], metavar="RUN_FOLDER|.llmperf", help="default .llmperf"
-    )
+    add_runs(accept)
     accept.add_argument("--why", required=True, metavar="TEXT", help="the reason, which the review will read")
     accept.add_argument("--case", action="append", default=[], metavar="ID", help="only this case; repeatable")
     accept.add_argument("--sessions", type=int, default=20, metavar="N", help="the newest of each case (default 20)")
@@ -76,7 +75,6 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _accept(arguments: argparse.Namespace) -> int:
     from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.cli.saved import cases_at  # noqa: PLC0415
     from pytest_llmperf.clock import CLOCK  # noqa: PLC0415
     from pytest_llmperf.errors import BaselineError, UsageError  # noqa: PLC0415
     from pytest_llmperf.pipeline.accept import accept  # noqa: PLC0415

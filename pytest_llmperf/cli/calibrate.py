@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_llmperf.cli.saved import add_runs, cases_at
 from pytest_llmperf.cli.status import FINE, USAGE
 
 if TYPE_CHECKING:
@@ -29,17 +29,14 @@ def add(commands: Any) -> None:
         description=_ABOUT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "runs", type=Path, nargs="*", default=[Path(".llmperf")], metavar="RUN_FOLDER|.llmperf", help="default .llmperf"
-    )
+    add_runs(parser)
     parser.add_argument("--metrics", default="", metavar="A,B", help="default: what `llmperf compare` judges")
     parser.add_argument("--json", action="store_true", help="every figure, as one document")
     parser.set_defaults(run=_calibrate)
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    from pytest_llmperf.cli.saved import cases_at  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.reports import calibrations  # noqa: PLC0415
+    from pytest_llmperf.reports import calibrations  # noqa: PLC0415 (--help answers at once)
 
     status, found = FINE, {}
     for case in cases_at(arguments.runs):

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from pytest_llmperf.cli.saved import cases_at
 from pytest_llmperf.cli.status import FINE, REGRESSION, UNFIT
 
 _ABOUT = """\
@@ -34,8 +35,7 @@ def add(commands: Any) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from pytest_llmperf.cli.saved import cases_at  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.model.verdict import Word  # noqa: PLC0415
+    from pytest_llmperf.model.verdict import Word  # noqa: PLC0415 (--help answers at once)
     from pytest_llmperf.pipeline.compare import compare, gate_of  # noqa: PLC0415
     from pytest_llmperf.reports import terminal  # noqa: PLC0415
 

@@ -84,18 +84,14 @@ def _cases(arguments: argparse.Namespace) -> Sequence[Case]:
     from pytest_llmperf.errors import UsageError  # noqa: PLC0415
     from pytest_llmperf.model.suffix import SUITE_SUFFIX  # noqa: PLC0415
 
-    overrides = dict(part.split("=", 1) if "=" in part else (part, "") for part in arguments.set)
+    overrides = suitefile.read_overrides(arguments.set)
     files = [file for path in arguments.suites for file in (sorted(path.rglob(f"*{SUITE_SUFFIX}")) or [path])]
     if empty := [path for path in files if path.is_dir()]:
         raise UsageError(f"{empty[0]}: there is no suite (*{SUITE_SUFFIX}) here")
     suites = [suitefile.load_suite(file, overrides=overrides, environ=os.environ) for file in files]
     suitefile.check_engines(arguments.engine, suites)
     suitefile.check_overrides(overrides, suites)
-    cases = []
-    for suite in suites:
-        arms = [name for name in arguments.engine if suitefile.knows(suite, name)]
-        if arms or not arguments.engine:
-            cases += [case for case in suitefile.expand(suite, engines=arms) if case.gates]
+    cases = [case for suite in suites for case in suitefile.expand_known(suite, arguments.engine) if case.gates]
     if not cases:
         raise UsageError("there is no gate to prove")
     return cases

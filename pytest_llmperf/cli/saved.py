@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_llmperf.pipeline.saved_cases import SavedCase
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """The argument ``runs``: what ``cases_at`` takes."""
+    parser.add_argument(
+        "runs", type=Path, nargs="*", default=[Path(".llmperf")], metavar="RUN_FOLDER|.llmperf", help="default .llmperf"
+    )
 
 
 def cases_at(paths: Sequence[Path]) -> list[SavedCase]:

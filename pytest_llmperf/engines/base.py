@@ -13,9 +13,11 @@ from typing import ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from pytest_llmperf import registry
+from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
+from pytest_llmperf.model.injection import Injection
 from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
@@ -96,6 +98,18 @@ class Engine(Protocol):
 
     def classify(self, log: str) -> str | None:
         """The cause (one of ``CAUSES``) that the log of a dead or failing server shows, or None."""
+
+
+def losing(arm: Arm, injection: Injection) -> Arm:
+    """The arm with a loss of acceptance, which only its engine can make.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    harmed = engine_of(arm).with_less_acceptance(arm, injection.share)
+    if harmed is None:
+        raise UsageError(f"{injection}: {arm.name}: the engine {arm.engine} cannot lose it on purpose")
+    return harmed
 
 
 def engine_of(arm: Arm) -> Engine:

@@ -31,7 +31,7 @@ class Proxy:
     """Relays to one endpoint; a context manager.
 
     Every client connection has one of its own to the endpoint. All that is asked goes on at once; what is answered
-    goes on at once too (``watch``), or by an injection (``inject``). Runs must not overlap a change between the two.
+    goes on at once too, and is remembered, until ``inject``. No run must overlap that change.
 
     Attributes:
         url: where clients connect to; the path of the endpoint's own URL included.
@@ -64,13 +64,8 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def watch(self) -> None:
-        """Let everything pass, and remember the streams."""
-        self.injection = self.pace = None
-        self._seen = []
-
     def inject(self, injection: Injection) -> None:
-        """From now on; a loss by a share is a share of what was seen since ``watch``.
+        """From now on; a loss by a share is a share of what was seen until then.
 
         Raises:
             UsageError: nothing was seen that could be slowed down.

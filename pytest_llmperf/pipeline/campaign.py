@@ -14,8 +14,8 @@ from pytest_llmperf import baseline, datasets, judge
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.checks.comparability import INJECTED
 from pytest_llmperf.clock import CLOCK, Clock
-from pytest_llmperf.engines.base import engine_of
-from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError, UsageError
+from pytest_llmperf.engines.base import engine_of, losing
+from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
 from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
@@ -122,10 +122,7 @@ class Campaign:
         """The arm with the loss that only its engine can make; most are made in its traffic instead."""
         if self.inject is None or self.inject.kind != "acceptance":
             return arm
-        harmed = engine_of(arm).with_less_acceptance(arm, self.inject.share)
-        if harmed is None:
-            raise UsageError(f"{self.inject}: {arm.name}: the engine {arm.engine} cannot lose it on purpose")
-        return harmed
+        return losing(arm, self.inject)
 
     def prepare(self, case: Case, nodeid: str, *, live: bool) -> CaseResult:
         """Check machine and engine; start the engine only when ``live``."""

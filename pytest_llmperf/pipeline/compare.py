@@ -10,6 +10,7 @@ from pytest_llmperf.checks import comparability
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.pipeline.saved_cases import SavedCase
 from pytest_llmperf.registry import did_you_mean
@@ -24,8 +25,7 @@ def compare(
     """A verdict per gate for every case that both sides have.
 
     One case on each side is compared whatever the two are called; several need the same id, and the same arm where an
-    id has several. Runs are judged as against a stored baseline, whose
-    sessions are those of the reference.
+    id has several. Runs are judged as against a stored baseline, whose sessions are those of the reference.
 
     Args:
         reference: by ``saved_cases.by_case``.
@@ -78,12 +78,10 @@ def _counterpart(case: SavedCase, others: Sequence[SavedCase]) -> SavedCase | No
 
 
 def _compared(there: SavedCase, here: SavedCase, gates: Sequence[Gate], *, family: int) -> CaseResult:
+    before, after = there.measurement(), here.measurement()
     wanted = gates or [
-        Gate(metric=METRICS[name], margin=METRICS[name].margin)
-        for name in JUDGED
-        if there.measurement().of(name) and here.measurement().of(name)
+        Gate(metric=METRICS[name], margin=METRICS[name].margin) for name in JUDGED if before.of(name) and after.of(name)
     ]
-    before, after = there.measurement(wanted), here.measurement(wanted)
     result = CaseResult(
         suite=here.suite,
         case=here.case,
@@ -92,7 +90,7 @@ def _compared(there: SavedCase, here: SavedCase, gates: Sequence[Gate], *, famil
         subject=f"arm {here.arm}" if here.variant else "",
         hardware=here.facts.get("hardware", ""),
         variant=True,  # what is compared here is accepted with `llmperf baseline accept`
-        metrics=_means(here),
+        metrics=_means(after, len(here.runs)),
         changed=comparability.changed(there.facts, here.facts),
         environment=here.facts,
         runs=tuple(saved.run.id for saved in here.runs),
@@ -103,10 +101,11 @@ def _compared(there: SavedCase, here: SavedCase, gates: Sequence[Gate], *, famil
             return replace(result, skipped=f"nothing to judge: the {which} has no run that may be: {why}")
     if reasons := comparability.refusals(there.facts, here.facts):
         return replace(result, verdicts=tuple(judge.refuse(wanted, f"not comparable: {'; '.join(reasons)}")))
-    return replace(result, verdicts=tuple(judge.judge(before, after, wanted, family=family)))
+    found = judge.judge(there.measurement(wanted), here.measurement(wanted), wanted, family=family)
+    return replace(result, verdicts=tuple(found))
 
 
-def _means(case: SavedCase) -> Mapping[str, float]:
-    measured = case.measurement()
-    whole = [name for name in METRICS if len(measured.of(name)) == len(case.runs) > 0]
+def _means(measured: Measurement, runs: int) -> Mapping[str, float]:
+    """Of every metric that all runs have."""
+    whole = [name for name in METRICS if len(measured.of(name)) == runs > 0]
     return {name: measured.mean(name) for name in whole}

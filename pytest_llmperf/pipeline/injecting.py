@@ -39,7 +39,6 @@ class Injector:
             proxy = self._open.enter_context(Proxy(server.endpoint.url))
             behind = replace(server, endpoint=replace(server.endpoint, url=proxy.url))
             if self.injection.slows:
-                proxy.watch()
                 watch(behind)
             proxy.inject(self.injection)
             self._through[server.session] = behind

@@ -7,7 +7,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -178,14 +178,13 @@ def check_injection(options: Options, arms: Iterable[Arm]) -> None:
     """
     if options.inject is None or options.inject.kind != "acceptance":
         return
-    from pytest_llmperf.engines.base import engine_of  # noqa: PLC0415 (only when something is injected)
+    from pytest_llmperf.engines.base import losing  # noqa: PLC0415 (only when something is injected)
 
-    for arm in arms:
-        engine = "external" if options.endpoint else arm.engine
-        if options.endpoint or engine_of(arm).with_less_acceptance(arm, options.inject.share) is None:
-            raise pytest.UsageError(
-                f"--llmperf-inject {options.inject}: {arm.name}: the engine {engine} cannot lose it on purpose"
-            )
+    try:
+        for arm in arms:
+            losing(replace(arm, engine="external") if options.endpoint else arm, options.inject)
+    except UsageError as error:
+        raise pytest.UsageError(f"--llmperf-inject: {error}") from None
 
 
 def _read(config: pytest.Config) -> Options:
@@ -269,13 +268,11 @@ def _inject(value: str | None, accept: str) -> Injection | None:
 
 
 def _overrides(values: Sequence[str]) -> dict[str, str]:
-    overrides: dict[str, str] = {}
-    for value in values:
-        key, equals, new = value.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--llmperf-set={value}: write KEY=VALUE, such as workloads.words.requests=64")
-        overrides[key.strip()] = new
-    return overrides
+    if not values:
+        return {}
+    from pytest_llmperf.suitefile import read_overrides  # noqa: PLC0415 (only when something is overridden)
+
+    return read_overrides(values)
 
 
 def _reports(values: Sequence[str], folder: Path) -> tuple[tuple[str, Path], ...]:

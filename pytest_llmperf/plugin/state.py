@@ -79,8 +79,7 @@ class State:
         self._suites.append(suite)
         if self.options.ab is not None:
             return suitefile.expand_pair(suite, *self.options.ab)
-        arms = [name for name in self.options.engines if suitefile.knows(suite, name)]
-        return [] if self.options.engines and not arms else suitefile.expand(suite, engines=arms)
+        return suitefile.expand_known(suite, self.options.engines)
 
     def select(self, selected: Mapping[str, Selected]) -> None:
         """Take the final selection; complain about arms and overrides that no suite knows."""

@@ -21,6 +21,12 @@ def expand(suite: Suite, *, engines: Sequence[str] = ()) -> list[Case]:
     return [case for arm in _selected(suite, engines) for case in _cases(suite, arm)]
 
 
+def expand_known(suite: Suite, engines: Sequence[str]) -> list[Case]:
+    """The cases of those of ``engines`` that are arms of this suite; of its default arms where none is named at all."""
+    arms = [name for name in engines if knows(suite, name)]
+    return [] if engines and not arms else expand(suite, engines=arms)
+
+
 def expand_pair(suite: Suite, reference: str, candidate: str) -> list[Case]:
     """The cases of an A/B of two arms: those of ``candidate``; none where the suite lacks one of the two."""
     if not (knows(suite, reference) and knows(suite, candidate)):

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from pytest_llmperf.errors import UsageError
 from pytest_llmperf.suitefile.document import parse_value
 from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.vocabulary import locate
+
+
+def read_overrides(values: Iterable[str]) -> dict[str, str]:
+    """KEY -> VALUE of what a command line says.
+
+    Raises:
+        UsageError: one without a KEY or a VALUE.
+    """
+    overrides: dict[str, str] = {}
+    for value in values:
+        key, equals, new = value.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--llmperf-set={value}: write KEY=VALUE, such as workloads.words.requests=64")
+        overrides[key.strip()] = new
+    return overrides
 
 
 def apply_overrides(draft: Draft, overrides: Mapping[str, str]) -> None:
