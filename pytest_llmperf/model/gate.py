@@ -18,6 +18,8 @@ class Gate:
         reference: the arm measured in the same session that it is compared with; None for the stored baseline.
         at_least: how many times as good as the arm ``reference`` it must be (1.1: a tenth more throughput, or a latency
             divided by 1.1); None for "no worse". Ratio metrics only.
+        auto: whether the margin (and, from ten sessions on, ``cv``) is what the calibration stored with the baseline
+            suggests; ``margin`` is the metric's own until ``judge.calibrated`` has put that in.
         cv: declared between-run variation (same scale as ``margin``), or None for the metric's class prior.
             0 declares an exact count: one baseline session decides, and the floor is a tenth of the margin.
         line: where the suite file asks for it.
@@ -29,6 +31,7 @@ class Gate:
     margin: float
     reference: str | None = None
     at_least: float | None = None
+    auto: bool = False
     cv: float | None = None
     line: int = 0
     only_arms: tuple[str, ...] = ()

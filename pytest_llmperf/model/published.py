@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from datetime import date
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,3 +47,16 @@ class Beside:
     interval: tuple[float, float]
     runs: int
     expired: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values; ``from_dict`` is the inverse."""
+        plain = asdict(self)
+        plain["published"]["expires"] = self.published.expires.isoformat()
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Beside:
+        """What ``to_dict`` wrote."""
+        published = {**plain["published"], "expires": date.fromisoformat(plain["published"]["expires"])}
+        low, high = plain["interval"]
+        return cls(**{**plain, "published": Published(**published), "interval": (low, high)})

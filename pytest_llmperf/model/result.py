@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.published import Beside
 from pytest_llmperf.model.verdict import Verdict, Word
 
 
@@ -22,6 +23,8 @@ class CaseResult:
         variant: whether it was a variant, or had a loss injected: then it must never be accepted as the baseline.
         arguments: the options that measure the same again.
         verdicts: of every gated metric that was selected.
+        beside: published numbers beside what was measured; they are no verdicts.
+        account: whether speculation pays, in words, where an arm with it was compared with one without; else "".
         metrics: mean of the candidate's runs for every metric that could be computed, gated or not.
         findings: of the preconditions and of the runs' validity.
         failure: text of the crash or sanity failure, "" when there was none.
@@ -41,6 +44,8 @@ class CaseResult:
     variant: bool = False
     arguments: str = ""
     verdicts: tuple[Verdict, ...] = ()
+    beside: tuple[Beside, ...] = ()
+    account: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     failure: str = ""
@@ -54,6 +59,7 @@ class CaseResult:
         """Plain JSON values; ``from_dict`` is the inverse."""
         plain = asdict(self)
         plain["verdicts"] = [{**verdict, "word": str(verdict["word"])} for verdict in plain["verdicts"]]
+        plain["beside"] = [each.to_dict() for each in self.beside]
         plain["findings"] = [finding.to_dict() for finding in self.findings]
         return plain
 
@@ -62,6 +68,7 @@ class CaseResult:
         """The result that ``to_dict`` wrote."""
         values = dict(plain)
         values["verdicts"] = tuple(_verdict(verdict) for verdict in values["verdicts"])
+        values["beside"] = tuple(Beside.from_dict(each) for each in values["beside"])
         values["findings"] = tuple(_finding(finding) for finding in values["findings"])
         values["changed"] = {key: (old, new) for key, (old, new) in values["changed"].items()}
         values["runs"] = tuple(values["runs"])

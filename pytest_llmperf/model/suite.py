@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.quarantine import Quarantine
 from pytest_llmperf.model.slo import Slo
 
 MOST = 10_000_000
@@ -222,6 +224,9 @@ class Suite:
         slo: the limits of goodput, None where there are none.
         loads: what each workload runs under, by workload name.
         overrides: those given on the command line that applied here, KEY -> VALUE as text.
+        failures: how many requests may fail; None where a single one fails the case.
+        quarantine: the cases whose red does not count for a while.
+        budget_s: wall time that the suite may take in one session, None without a bound.
         keep_raw: whose raw responses are kept: of the first failed requests, or of all. It changes nothing of what is
             asked, and no digest.
     """
@@ -239,4 +244,7 @@ class Suite:
     slo: Slo | None = None
     loads: Mapping[str, tuple[Load, ...]] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
+    failures: FailureGate | None = None
+    quarantine: tuple[Quarantine, ...] = ()
+    budget_s: float | None = None
     keep_raw: Keep = "errors"

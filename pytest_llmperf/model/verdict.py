@@ -61,6 +61,8 @@ class Verdict:
         against: ``BASELINE``, ``RECENT``, or the arm it was compared with.
         cause: why it is INCONCLUSIVE, INVALID or NO BASELINE.
         confirmation: change seen after a fresh start; None when none was measured.
+        calibrated: whether the metric's noise is stored with the baseline; None where no stored noise goes in.
+        quarantine: why, by whom and until when its red does not count; "" where it does.
     """
 
     metric: str
@@ -79,3 +81,5 @@ class Verdict:
     against: str = BASELINE
     cause: str = ""
     confirmation: float | None = None
+    calibrated: bool | None = None
+    quarantine: str = ""
