@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -59,6 +60,7 @@ class CaseMeasurement:
         dealer: gives each run its part of them.
         recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
         injector: makes a loss in the candidate's runs, or None; see ``pipeline.injecting``.
+        time_left_s: seconds that the suite may still take.
         run: how one run is made.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
@@ -77,6 +79,7 @@ class CaseMeasurement:
     dealer: Dealer
     recorded: tuple[Gate, ...] = ()
     injector: Injector | None = None
+    time_left_s: Callable[[], float] = lambda: math.inf
     run: Callable[[Task, Server, Clock, Callable[[str], None]], Trial] = execute
     trials: list[Trial] = field(default_factory=list)
     warm: set[str] = field(default_factory=set)
@@ -84,6 +87,8 @@ class CaseMeasurement:
     executed: list[str] = field(default_factory=list)
     _measured: int = 0
     _replacements: int = 0
+    _run_s: float = 0.0  # the longest run so far, and the longest way to a warm server
+    _start_s: float = 0.0
 
     def run_candidate(self, count: int) -> None:
         """Measure the candidate until there are ``count`` runs of it."""
@@ -113,11 +118,21 @@ class CaseMeasurement:
             self.servers.alone(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
         return self._measure(arm, side, role)
 
-    def fresh_pair(self, references: Sequence[Arm]) -> tuple[Mapping[str, Trial], Trial]:
-        """One more run of each of ``references``, by name, and one of the candidate after a fresh start of it."""
-        before = {arm.name: self._turn(arm, "reference", "confirmation") for arm in references}
+    def affords(self, runs: int, *, fresh: bool = False) -> bool:
+        """Whether the suite's budget leaves time for so many more runs, as long as the longest so far.
+
+        ``fresh``: each with a start of its own.
+        """
+        return runs * (self._run_s + (self._start_s if fresh else 0.0)) <= self.time_left_s()
+
+    def fresh_start(self) -> None:
+        """Start the candidate's server afresh; where every run has a start of its own, there is nothing to do."""
         if not self.case.apart:
             self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
+
+    def pair(self, references: Sequence[Arm]) -> tuple[Mapping[str, Trial], Trial]:
+        """One more run of each of ``references``, by name, and one of the candidate: to confirm what was seen."""
+        before = {arm.name: self._turn(arm, "reference", "confirmation") for arm in references}
         return before, self._turn(self.subject, "candidate", "confirmation")
 
     @contextmanager
@@ -172,11 +187,16 @@ class CaseMeasurement:
         return side if side == "candidate" else f"{side} {arm.name}"
 
     def _warmed(self, arm: Arm, side: Role) -> Server:
+        begun = self.clock.monotonic_ns()
         server = self.servers.get(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
         if server.session not in self.warm:
             self._warm_up(server)
             self.warm.add(server.session)
+            self._start_s = max(self._start_s, self._since_s(begun))
         return server
+
+    def _since_s(self, begun_ns: int) -> float:
+        return (self.clock.monotonic_ns() - begun_ns) / 1e9
 
     def _reached(self, arm: Arm, side: Role) -> Server:
         """The warm server, for the candidate behind what is injected."""
@@ -191,23 +211,22 @@ class CaseMeasurement:
             self.case,
             workload=replace(self.case.workload, requests=min(wanted.requests, self.case.workload.requests)),
         )
-        start = self.clock.monotonic_ns()
+        begun = self.clock.monotonic_ns()
         orders = iter(range(warmup.MOST_RUNS))
 
         def run_once() -> float:
             trial = self._execute(short, server, "warmup", next(orders))
             return trial.values.get("output_throughput", 0.0)
 
-        def elapsed_s() -> float:
-            return (self.clock.monotonic_ns() - start) / 1e9
-
-        self.steady &= warmup.warm_up(run_once, elapsed_s, wanted.at_most_s)
+        self.steady &= warmup.warm_up(run_once, lambda: self._since_s(begun), wanted.at_most_s)
 
     def _measure(self, arm: Arm, side: Role, role: Role | None = None) -> Trial:
         """One run that counts; an invalid one is made again while there are replacements."""
         gated = {gate.metric.name for gate in (*self.case.gates, *self.recorded)}
         while True:
-            trial = self._execute(self.case, self._reached(arm, side), role or side, self._measured)
+            server, begun = self._reached(arm, side), self.clock.monotonic_ns()
+            trial = self._execute(self.case, server, role or side, self._measured)
+            self._run_s = max(self._run_s, self._since_s(begun))
             self._measured += 1
             if not (trial.invalid.keys() & gated) or self._replacements == REPLACEMENTS:
                 self.trials.append(trial)
