@@ -18,6 +18,7 @@ from pytest_llmperf.pipeline.execute import Trial, reasons
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 from pytest_llmperf.pipeline.recording import record
 from pytest_llmperf.pipeline.shelf import Shelf
+from pytest_llmperf.pipeline.speculation import Account, account
 
 NO_TIME = "the suite's budget leaves no time"
 
@@ -29,11 +30,13 @@ class Judged:
     Attributes:
         verdicts: in the order of the case's gates.
         failures: of the requests, where the suite lets some of them fail.
+        account: whether speculation pays, where an arm with it was compared with one without.
         changed: which facts differ from the reference.
     """
 
     verdicts: tuple[Verdict, ...] = ()
     failures: Verdict | None = None
+    account: Account = field(default_factory=Account)
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
@@ -62,6 +65,7 @@ def judge_case(work: CaseMeasurement, shelf: Shelf, prepared: CaseResult, clock:
     return Judged(
         verdicts=tuple(verdicts[gate] for gate in case.gates),
         failures=_failures(work, shelf.family),
+        account=account(work),
         changed=changed,
     )
 

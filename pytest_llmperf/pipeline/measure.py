@@ -17,7 +17,7 @@ from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.run import Role
-from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.model.suite import Arm, Load
 from pytest_llmperf.pipeline import archive, warmup
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial, execute
@@ -27,6 +27,9 @@ from pytest_llmperf.workload import Material
 
 INTERLEAVING = "ABBA"
 """Order of the turns of an in-session comparison: A is the reference, B the candidate. A linear drift cancels."""
+
+TWIN_REQUESTS, TWIN_TOKENS = 8, 128
+"""What two arms are asked to compare what they say; it costs time, one request after the other."""
 
 REPLACEMENTS = 2
 """Invalid runs of one case that are measured again; all of them stay in the record."""
@@ -115,8 +118,17 @@ class CaseMeasurement:
     def _turn(self, arm: Arm, side: Role, role: Role | None = None) -> Trial:
         """One run of one side, of a server of its own where the sides are apart."""
         if self.case.apart:
-            self.servers.alone(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
+            self._alone(arm, side)
         return self._measure(arm, side, role)
+
+    def _alone(self, arm: Arm, side: Role) -> None:
+        self.servers.alone(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
+
+    def _at(self, arm: Arm, side: Role) -> Server:
+        """The server of one side as it is for a turn, without what is injected."""
+        if self.case.apart:
+            self._alone(arm, side)
+        return self._warmed(arm, side)
 
     def affords(self, runs: int, *, fresh: bool = False) -> bool:
         """Whether the suite's budget leaves time for so many more runs, as long as the longest so far.
@@ -134,6 +146,25 @@ class CaseMeasurement:
         """One more run of each of ``references``, by name, and one of the candidate: to confirm what was seen."""
         before = {arm.name: self._turn(arm, "reference", "confirmation") for arm in references}
         return before, self._turn(self.subject, "candidate", "confirmation")
+
+    def twins(self, reference: Arm) -> tuple[Trial, Trial]:
+        """The same few requests to ``reference`` and to the candidate, one at a time; responses are kept."""
+        greedy = self.case.workload
+        tokens = (
+            min(TWIN_TOKENS, greedy.output_tokens) if isinstance(greedy.output_tokens, int) else greedy.output_tokens
+        )
+        case = replace(
+            self.case,
+            suite=replace(self.case.suite, keep_raw="all"),
+            workload=replace(greedy, requests=min(TWIN_REQUESTS, greedy.requests), output_tokens=tokens),
+            load=Load(kind="concurrency", value=1),
+        )
+        server = self._at(reference, "reference")
+        asked = self._task(case, server, "twin", 0)
+        first = self.run(asked, server, self.clock, self.show)
+        server = self._at(self.subject, "candidate")
+        again = replace(self._task(case, server, "twin", 1), seed=asked.seed, place=asked.place)
+        return first, self.run(again, server, self.clock, self.show)
 
     @contextmanager
     def injecting(self) -> Iterator[None]:
@@ -235,10 +266,13 @@ class CaseMeasurement:
             self._replacements += 1
 
     def _execute(self, case: Case, server: Server, role: Role, order: int) -> Trial:
+        return self.run(self._task(case, server, role, order), server, self.clock, self.show)
+
+    def _task(self, case: Case, server: Server, role: Role, order: int) -> Task:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
         self.executed.append(folder.name)
         injected = {} if self.injector is None else self.injector.facts(server)
-        task = Task(
+        return Task(
             case=case,
             gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
             role=role,
@@ -249,7 +283,6 @@ class CaseMeasurement:
             material=self.material,
             place=self.dealer.deal(server.session, case.workload, warm_up=role == "warmup"),
         )
-        return self.run(task, server, self.clock, self.show)
 
 
 def measurement(trials: Sequence[Trial], *, orders: Iterable[int] | None = None) -> Measurement:
