@@ -40,7 +40,7 @@ def record(
     places = {shelf.place(case, gate) for gate in gates}
     kept = [gate.metric.name for gate in work.recorded if shelf.place(case, gate) in places]
     if invalid := [name for name in kept if name in runs.invalid]:
-        return judge.void(gates, f"{invalid[0]}: {runs.invalid[invalid[0]]}; nothing was recorded")
+        return judge.void(gates, f"nothing was recorded: {invalid[0]}: {runs.invalid[invalid[0]]}")
     accepted = baseline.accept(
         replace(prepared, environment=work.facts()),
         runs,

@@ -9,6 +9,7 @@ from pytest_llmperf.judge.break_even import break_even
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.model.verdict import Word
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 
 DECIDES = ("output_throughput", "mean_tpot_ms", "mean_e2el_ms")
@@ -42,6 +43,8 @@ def account(work: CaseMeasurement) -> Account:
     if gate is None:
         return Account(findings=findings)
     found = break_even(measurement(work.of("candidate")), measurement(work.of("reference", off.name)), gate)
+    if found.verdict.word is Word.INVALID:
+        return Account(findings=findings)
     return Account(f"{off.name} against {work.subject.name}: {found}", findings)
 
 
