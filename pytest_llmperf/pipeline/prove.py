@@ -99,10 +99,11 @@ def _of_failures(campaign: Campaign, case: Case) -> Proof:
         result = _measured(campaign, case, injection)
     except LlmperfError as error:
         return replace(proof, why=str(error))
-    verdict = _verdict(result, FAILED_REQUESTS)
-    if (verdict is not None and verdict.word is Word.FAILED) or (result.failure and result.runs):
-        return replace(proof, state=State.ALIVE, verdict=verdict)
-    return _judged(proof, result)
+    if result.failure and result.runs:  # without a run it never came so far
+        return replace(proof, state=State.ALIVE)
+    if result.failures is None:
+        return replace(proof, why=_unjudged(result, None))
+    return replace(proof, state=State.DEAD, verdict=result.failures, why=_said(result.failures))
 
 
 def _measured(campaign: Campaign, case: Case, injection: Injection | None) -> CaseResult:
@@ -124,7 +125,7 @@ def _judged(proof: Proof, result: CaseResult) -> Proof:
     if verdict is not None and verdict.word is Word.REGRESSED:
         return replace(proof, state=State.ALIVE)
     if verdict is not None and verdict.word in {Word.PASSED, Word.IMPROVED, Word.INCONCLUSIVE}:
-        return replace(proof, state=State.DEAD, why=f"{verdict.word}{f': {verdict.cause}' if verdict.cause else ''}")
+        return replace(proof, state=State.DEAD, why=_said(verdict))
     return replace(proof, why=_unjudged(result, verdict))
 
 
@@ -133,5 +134,8 @@ def _verdict(result: CaseResult, metric: str) -> Verdict | None:
 
 
 def _unjudged(result: CaseResult, verdict: Verdict | None) -> str:
-    judged = "nothing measured" if verdict is None else f"{verdict.word}: {verdict.cause}"
-    return result.failure or result.skipped or judged
+    return result.failure or result.skipped or ("nothing measured" if verdict is None else _said(verdict))
+
+
+def _said(verdict: Verdict) -> str:
+    return f"{verdict.word}: {verdict.cause}" if verdict.cause else str(verdict.word)

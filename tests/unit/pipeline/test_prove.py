@@ -204,11 +204,9 @@ def test_without_a_comparison_of_today_a_gate_between_arms_is_unproven(tmp_path:
 @pytest.mark.parametrize(
     ("result", "state"),
     [
-        (said("failed_requests", Word.FAILED), State.ALIVE),
         ({"failure": "4 of 4 requests failed", "runs": ("a run",)}, State.ALIVE),
         ({"failure": "it did not start"}, State.UNPROVEN),
-        (said("failed_requests", Word.PASSED), State.DEAD),
-        (said("failed_requests", Word.INCONCLUSIVE, cause="too few requests"), State.DEAD),
+        ({"failures": Verdict(metric="failed_requests", word=Word.INCONCLUSIVE, margin=0.01)}, State.DEAD),
         (said("mean_ttft_ms", Word.PASSED), State.UNPROVEN),
     ],
 )
