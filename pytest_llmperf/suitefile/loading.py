@@ -136,11 +136,15 @@ def _check_names(draft: Draft, keys: SuiteKeys) -> None:
 
 
 def _check_gated(draft: Draft, suite: Suite) -> None:
-    """Every case needs a gate; not asked while the gates themselves are in doubt."""
+    """Every case needs a gate, but those of an arm that is there for others to be compared with.
+
+    Not asked while the gates themselves are in doubt.
+    """
     if not suite.gates or draft.is_wrong(("gates",)) or draft.is_wrong(("relations",)):
         return
+    references = {gate.reference for gate in suite.gates}
     for arm in suite.arms.values():
-        cases = ungated(suite, arm)
+        cases = [] if arm.name in references and not arm.default else ungated(suite, arm)
         if cases:
             more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
             draft.report(("engines", arm.name), f"no gate judges case {cases[0]!r}{more}; "

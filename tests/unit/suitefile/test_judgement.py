@@ -55,6 +55,13 @@ def test_a_relation_is_a_gate_of_its_own_where_it_says(load: Load) -> None:
     assert gates(suite, "toy") == {"toy/words": [here], "toy/long": [here]}
 
 
+def test_an_arm_that_is_only_compared_with_needs_no_gate(load: Load) -> None:
+    wide = WIDE.replace("5%", "{reference: c, only: [toy, b]}")
+    assert gates(load(wide), "c") == {"c/words": []}
+    with pytest.raises(SuiteError, match="no gate judges case 'c/words'"):
+        load(wide.replace("default: false, only", "only"))
+
+
 def test_an_arm_may_have_several_relations_and_a_variant_has_them_too(load: Load) -> None:
     suite = load(
         WIDE
