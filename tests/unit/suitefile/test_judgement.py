@@ -238,7 +238,7 @@ QUARANTINES = {
     "mapping": (WIDE + f"quarantine: {QUARANTINE}\n", "14: quarantine: {...} must be a list, such as [a, b]"),
     "word": (WIDE + "quarantine: [toy/words]\n", "14: quarantine[0]: 'toy/words' must be a mapping, such as {key: value}"),
     "cases-in-doubt": (quarantine("toy/words", "toy/x").replace("engine: toy}\n  b", "engine: tay}\n  b"), "4: engines.toy.engine: unknown engine 'tay'; did you mean 'toy'?"),
-    "gates-in-doubt": (quarantine("owner", "metrics: [mean_tpot_ms], owner").replace("output_throughput:", "mean_tpt_ms:"), "13: gates.mean_tpt_ms: unknown metric; did you mean 'mean_tpot_ms'?"),
+    "gates-in-doubt": (quarantine("owner", "metrics: [mean_tpot_ms], owner").replace(": 5%", ": 5%\n  mean_tpt_ms: 5%"), "14: gates.mean_tpt_ms: unknown metric; did you mean 'mean_tpot_ms'?"),
     "budget": (BASE + "budget: 300\n", "10: budget: 300 must be a duration with a unit, such as 500ms, 5s, 40m or 2h"),
 }  # fmt: skip
 
