@@ -97,8 +97,12 @@ relations:
     - {metric: mean_ttft_ms, vs: toy, margin: 8%}
 """
     )
+    whole = suitefile.expand(suite, engines=["b"])[0]
+    assert len(whole.gates) == 4
+    assert [(gate.metric.name, gate.reference) for gate in whole.plain_gates] == [
+        ("output_throughput", None), ("mean_ttft_ms", None),
+    ]  # fmt: skip
     [case, _] = suitefile.expand_pair(suite, "toy", "b")
-    assert len(suitefile.expand(suite, engines=["b"])[0].gates) == 4
     assert case.apart
     assert [(gate.metric.name, gate.reference, gate.at_least, gate.auto) for gate in case.gates] == [
         ("output_throughput", "toy", None, False), ("mean_ttft_ms", "toy", None, False),
