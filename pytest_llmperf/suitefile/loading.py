@@ -11,8 +11,8 @@ from pytest_llmperf.errors import Mistake, SuiteError, shown
 from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.slo import Slo
-from pytest_llmperf.model.suite import Arm, Hardware, Suite, Warmup
-from pytest_llmperf.suitefile.arms import resolve_arms
+from pytest_llmperf.model.suite import Hardware, Suite, Warmup
+from pytest_llmperf.suitefile.arms import Arms, resolve_arms
 from pytest_llmperf.suitefile.document import parse
 from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.expansion import ungated
@@ -43,7 +43,8 @@ def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str
         environ: values for ``${VAR}``.
 
     Raises:
-        SuiteError: with all mistakes of the file.
+        SuiteError: with all mistakes of the file. A variable that is not set here, and that an arm needs, is none as
+            long as the arm does not run: ``expand`` complains of it.
     """
     file = shown(path)
     try:
@@ -61,24 +62,26 @@ def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str
     workloads = resolve_workloads(draft, keys)
     arms = resolve_arms(draft, keys, workloads)
     gates = resolve_gates(draft, keys, workloads)
-    relations = resolve_relations(draft, keys, workloads, arms, gates)
+    relations = resolve_relations(draft, keys, workloads, arms.arms, gates)
     suite = _suite(path, draft, keys, workloads, arms, (*gates, *relations))
     quarantine = resolve_quarantine(draft, keys, suite)
     _check_gated(draft, suite)
     _check_models(draft, suite, workloads)
-    draft.finish()
+    named = {name for name, arm in (keys.engines or {}).items() if arm.default is False}
+    draft.finish(also=(each for name, unset in arms.unset.items() if name not in named for each in unset))
     return replace(suite, quarantine=quarantine)
 
 
 def _suite(
-    path: Path, draft: Draft, keys: SuiteKeys, workloads: Workloads, arms: Mapping[str, Arm], gates: tuple[Gate, ...]
+    path: Path, draft: Draft, keys: SuiteKeys, workloads: Workloads, arms: Arms, gates: tuple[Gate, ...]
 ) -> Suite:
     hardware, warmup = keys.hardware, keys.warmup
     return Suite(
         name=keys.suite or "",
         why=keys.why or "",
         file=path,
-        arms=arms,
+        arms=arms.arms,
+        unset=arms.unset,
         workloads=workloads.workloads,
         loads=workloads.loads,
         gates=gates,
@@ -154,7 +157,7 @@ def _check_gated(draft: Draft, suite: Suite) -> None:
 def _check_models(draft: Draft, suite: Suite, workloads: Workloads) -> None:
     """Kinds that need files of the model, under arms whose model has none."""
     for arm in suite.arms.values():
-        if arm.model.path is None:
+        if arm.model.path is None and arm.name not in suite.unset:
             for name, members in workloads.families.items():
                 if name in draft.names("workloads") and members and arm.runs(members[0]):
                     report_without_files(draft, arm.name, suite.workloads[members[0]], name)

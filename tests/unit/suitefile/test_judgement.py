@@ -104,8 +104,12 @@ relations:
     - {metric: mean_ttft_ms, vs: toy, margin: 8%}
 """
     )
+    whole = suitefile.expand(suite, engines=["b"])[0]
+    assert len(whole.gates) == 4
+    assert [(gate.metric.name, gate.reference) for gate in whole.plain_gates] == [
+        ("output_throughput", None), ("mean_ttft_ms", None),
+    ]  # fmt: skip
     [case, _] = suitefile.expand_pair(suite, "toy", "b")
-    assert len(suitefile.expand(suite, engines=["b"])[0].gates) == 4
     assert case.apart
     assert [(gate.metric.name, gate.reference, gate.at_least, gate.auto) for gate in case.gates] == [
         ("output_throughput", "toy", None, False), ("mean_ttft_ms", "toy", None, False),
@@ -245,7 +249,7 @@ QUARANTINES = {
     "mapping": (WIDE + f"quarantine: {QUARANTINE}\n", "14: quarantine: {...} must be a list, such as [a, b]"),
     "word": (WIDE + "quarantine: [toy/words]\n", "14: quarantine[0]: 'toy/words' must be a mapping, such as {key: value}"),
     "cases-in-doubt": (quarantine("toy/words", "toy/x").replace("engine: toy}\n  b", "engine: tay}\n  b"), "4: engines.toy.engine: unknown engine 'tay'; did you mean 'toy'?"),
-    "gates-in-doubt": (quarantine("owner", "metrics: [mean_tpot_ms], owner").replace("output_throughput:", "mean_tpt_ms:"), "13: gates.mean_tpt_ms: unknown metric; did you mean 'mean_tpot_ms'?"),
+    "gates-in-doubt": (quarantine("owner", "metrics: [mean_tpot_ms], owner").replace(": 5%", ": 5%\n  mean_tpt_ms: 5%"), "14: gates.mean_tpt_ms: unknown metric; did you mean 'mean_tpot_ms'?"),
     "budget": (BASE + "budget: 300\n", "10: budget: 300 must be a duration with a unit, such as 500ms, 5s, 40m or 2h"),
 }  # fmt: skip
 

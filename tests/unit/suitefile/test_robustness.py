@@ -89,9 +89,11 @@ def test_the_unchanged_suite_is_right(path: Path) -> None:
 
 def attempt(path: Path, overrides: dict[str, str]) -> tuple[Suite | None, list[Mistake]]:
     try:
-        return suitefile.load_suite(path, overrides=overrides, environ=ENVIRON), []
+        suite = suitefile.load_suite(path, overrides=overrides, environ=ENVIRON)
+        suitefile.expand(suite)
     except SuiteError as error:
         return None, error.mistakes
+    return suite, []
 
 
 @settings(max_examples=300, deadline=None)
