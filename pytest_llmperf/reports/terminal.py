@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pytest_llmperf import judge
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
@@ -123,6 +122,8 @@ def _exact(verdict: Verdict) -> bool:
 
 def _note(verdict: Verdict) -> str:
     """What a verdict wants to say beside its row: why it is undecided, and what a fresh start showed."""
+    from pytest_llmperf import judge  # noqa: PLC0415 (numpy, scipy: not to collect)
+
     metric = METRICS[verdict.metric]
     notes = []
     if verdict.cause:
