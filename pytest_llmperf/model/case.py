@@ -47,9 +47,15 @@ class Case:
         return tuple(arm for name, arm in self.suite.arms.items() if name in wanted)
 
     def against(self, reference: str) -> Case:
-        """The case as an A/B: every gate compares with the arm ``reference``, and both run apart."""
-        gates = tuple(replace(gate, reference=reference, at_least=None) for gate in self.gates)
-        return replace(self, gates=gates, apart=True)
+        """The case as an A/B: each gated metric is compared once, with the arm ``reference``, and both run apart.
+
+        Where a metric has several gates the first one's margin holds, which is that of ``gates:`` and not a relation's;
+        what a relation promises beside yet another arm is not asked. Nor is a calibration, of which an A/B has no need.
+        """
+        first: dict[str, Gate] = {}
+        for gate in self.gates:
+            first.setdefault(gate.metric.name, replace(gate, reference=reference, at_least=None, auto=False))
+        return replace(self, gates=tuple(first.values()), apart=True)
 
     def restricted_to(self, groups: frozenset[Group]) -> Case:
         """The same case with only the gates of ``groups``."""

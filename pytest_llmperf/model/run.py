@@ -12,7 +12,8 @@ from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 
-Role = Literal["candidate", "reference", "warmup", "confirmation"]
+Role = Literal["candidate", "reference", "warmup", "confirmation", "twin"]
+"""``twin``: the same requests to two arms, to compare what they say; never measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

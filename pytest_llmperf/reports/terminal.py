@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from pytest_llmperf import judge
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.metric import GROUPS
+from pytest_llmperf.model.published import Beside
 from pytest_llmperf.model.result import CaseResult
-from pytest_llmperf.model.verdict import Verdict, Word, worst
+from pytest_llmperf.model.verdict import BASELINE, RECENT, Verdict, Word, worst
 from pytest_llmperf.reports.layout import aligned, change, number, share
 
 ALSO_SHOWN = (
@@ -45,6 +48,8 @@ def _heading(result: CaseResult) -> str:
 
 
 def _body(result: CaseResult) -> Iterator[str]:
+    if result.quarantine:
+        yield result.quarantine
     if result.failure:
         yield from result.failure.splitlines()
         return
@@ -52,7 +57,11 @@ def _body(result: CaseResult) -> Iterator[str]:
         yield result.skipped
         return
     yield from _verdicts(result.verdicts)
+    yield from _requests(result.failures)
+    if result.account:
+        yield result.account
     yield from _also(result)
+    yield from _published(result.beside)
     # Without verdicts the checks are the result; with them, only what is wrong belongs here.
     yield from (_finding(finding) for finding in result.findings if not result.verdicts or _worth_showing(finding))
     yield from _next_steps(result)
@@ -78,17 +87,28 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
         verdict.metric,
         f"{number(verdict.reference)} -> {number(verdict.measured)} {metric.unit}".rstrip(),
         moved,
-        f"margin {share(verdict.margin, metric)}",
+        f"margin {share(verdict.margin, metric)}{_sees(verdict)}",
         _p_value(verdict),
         f"{runs} against {_reference(verdict)}",
         str(verdict.word),
     )
 
 
+def _sees(verdict: Verdict) -> str:
+    """The smallest change that would have been seen in four of five cases; exact counts see their floor."""
+    if verdict.smallest_visible is None:
+        return ""
+    return f" (sees {share(verdict.smallest_visible, METRICS[verdict.metric])})"
+
+
 def _reference(verdict: Verdict) -> str:
-    if verdict.against != "baseline":
-        return f"{verdict.reference_runs} of {verdict.against}"
-    return f"baseline of {verdict.reference_sessions} session{'s' * (verdict.reference_sessions != 1)}"
+    sessions = f"{verdict.reference_sessions} session{'s' * (verdict.reference_sessions != 1)}"
+    if verdict.against == RECENT:
+        return f"{verdict.reference_sessions} recent session{'s' * (verdict.reference_sessions != 1)}"
+    if verdict.against == BASELINE:
+        return f"baseline of {sessions}{', uncalibrated' if verdict.calibrated is False else ''}"
+    promise = "" if verdict.at_least is None else f", at least {verdict.at_least:g} x"
+    return f"{verdict.reference_runs} of {verdict.against}{promise}"
 
 
 def _p_value(verdict: Verdict) -> str:
@@ -111,11 +131,42 @@ def _note(verdict: Verdict) -> str:
         notes.append(verdict.cause)
     if verdict.confirmation is not None and verdict.word is Word.REGRESSED:
         notes.append(f"confirmed by a fresh start ({change(verdict.confirmation, metric)})")
-    if verdict.smallest_visible is not None and verdict.word is Word.REGRESSED and not _exact(verdict):
-        notes.append(f"smallest change visible here: {share(verdict.smallest_visible, metric)}")
-    if verdict.word is Word.IMPROVED and verdict.against == "baseline":
+    if verdict.word is Word.IMPROVED and verdict.against == BASELINE:
         notes.append("clearly better than the baseline: accept it, or the next loss of that size passes unseen")
+    if verdict.word is not Word.INCONCLUSIVE:  # whose cause says it
+        notes += filter(None, [judge.provisional(verdict, Gate(metric=metric, margin=verdict.margin))])
+    if verdict.quarantine:
+        notes.append(verdict.quarantine)
     return f"{verdict.metric}: {'; '.join(notes)}" if notes else ""
+
+
+def _requests(failures: Verdict | None) -> Iterator[str]:
+    """How many requests failed, where some may."""
+    if failures is None or failures.measured is None or failures.reference is None:
+        return
+    text = f"failed requests: {100 * failures.measured:.3g} % ({100 * failures.reference:g} % may), {failures.word}"
+    yield f"{text}: {failures.cause}" if failures.cause else text
+
+
+def _published(beside: Sequence[Beside]) -> Iterator[str]:
+    """A table of its own: what stands here is no verdict."""
+    if not beside:
+        return
+    yield "beside published figures (of other machines and days; never judged):"
+    yield from (f"  {line}" for line in aligned([_beside(each) for each in beside]))
+
+
+def _beside(each: Beside) -> tuple[str, ...]:
+    published, metric = each.published, METRICS[each.published.metric]
+    low, high = each.interval
+    return (
+        published.metric,
+        f"{number(published.value)} -> {number(each.measured)} {metric.unit}".rstrip(),
+        f"{change(each.change, metric)} [{change(low, metric, unit=False)}, {change(high, metric, unit=False)}]",
+        f"definition {published.definition}",
+        f"{published.source} ({published.conditions})",
+        f"EXPIRED {published.expires}" if each.expired else "",
+    )
 
 
 def _also(result: CaseResult) -> Iterator[str]:
@@ -146,7 +197,7 @@ def _next_steps(result: CaseResult) -> Iterator[str]:
         yield f"again: {command}"
     if result.variant:
         return
-    stored = [verdict for verdict in result.verdicts if verdict.against == "baseline"]
+    stored = [verdict for verdict in result.verdicts if verdict.against in {BASELINE, RECENT}]
     if any(verdict.word in {Word.REGRESSED, Word.IMPROVED} for verdict in stored):
         yield f"accept{_recording(result, 'all')}"
     unmatched = [verdict for verdict in stored if verdict.word is Word.NO_BASELINE]

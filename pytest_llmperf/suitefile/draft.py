@@ -64,12 +64,12 @@ class Draft:
         return written
 
     def remove(self, path: KeyPath) -> None:
-        """Take out a value that ``report`` returned; a list goes as a whole."""
-        *above, name = _up_to_list(path)
+        """Take out a value that ``report`` returned; with an item of a list goes the list."""
+        *above, name = _without_places(path)
         self.excuse((*above, name))
         target: Any = self.data
         for step in above:
-            target = target.get(step) if isinstance(target, dict) else None
+            target = _inside(target, step)
         if isinstance(target, dict):
             target.pop(name, None)
 
@@ -113,16 +113,26 @@ class Draft:
         """The longest beginning of ``path`` that exists in the data."""
         value: Any = self.data
         for depth, step in enumerate(path):
-            inside = isinstance(step, int) and isinstance(value, list) and step < len(value)
-            if not inside and not (isinstance(value, dict) and step in value):
+            value = _inside(value, step)
+            if value is _NOTHING:
                 return path[:depth]
-            value = value[step]
         return path
 
 
-def _up_to_list(path: KeyPath) -> KeyPath:
-    place = next((depth for depth, step in enumerate(path) if isinstance(step, int)), len(path))
-    return path[:place]
+_NOTHING = object()
+
+
+def _inside(value: Any, step: str | int) -> Any:
+    """What is under a key or at a place; ``_NOTHING`` where there is none."""
+    if isinstance(step, int):
+        return value[step] if isinstance(value, list) and step < len(value) else _NOTHING
+    return value.get(step, _NOTHING) if isinstance(value, dict) else _NOTHING
+
+
+def _without_places(path: KeyPath) -> KeyPath:
+    """Up to the last key: the places behind it belong to one list, or to lists in lists."""
+    last = next(depth for depth in range(len(path), 0, -1) if isinstance(path[depth - 1], str))
+    return path[:last]
 
 
 def _scalars(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:

@@ -39,6 +39,17 @@ def knows(suite: Suite, name: str) -> bool:
     return name in suite.arms
 
 
+def every_id(suite: Suite) -> list[str]:
+    """The ids of the cases of all arms, also of those that run only when they are named."""
+    return list(dict.fromkeys(case.id for arm in suite.arms.values() for case in _cases(suite, arm)))
+
+
+def judges(gate: Gate, arm: Arm, workload: str) -> bool:
+    """Whether a gate is one of the cases of an arm under a workload; a variant has those of its arm, too."""
+    named = not gate.only_arms or arm.name in gate.only_arms or arm.judged_as in gate.only_arms
+    return named and (not gate.only_workloads or workload in gate.only_workloads)
+
+
 def ungated(suite: Suite, arm: Arm) -> list[str]:
     """The ids, without load, of an arm's cases that no gate judges."""
     names = (name for name, workload in suite.workloads.items() if arm.runs(name) and not _gates(suite, arm, workload))
@@ -54,13 +65,7 @@ def _cases(suite: Suite, arm: Arm) -> Iterator[Case]:
 
 
 def _gates(suite: Suite, arm: Arm, workload: Workload) -> tuple[Gate, ...]:
-    names = {arm.name, arm.judged_as}
-    return tuple(
-        gate
-        for gate in suite.gates
-        if (not gate.only_arms or not names.isdisjoint(gate.only_arms))
-        and (not gate.only_workloads or workload.name in gate.only_workloads)
-    )
+    return tuple(gate for gate in suite.gates if judges(gate, arm, workload.name))
 
 
 def _selected(suite: Suite, engines: Sequence[str]) -> list[Arm]:

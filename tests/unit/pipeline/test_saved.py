@@ -142,7 +142,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "run.json: damaged: llmperf.client.workers: field required": changed(
         lambda data: data["llmperf"]["client"].pop("workers")
     ),
-    "run.json: damaged: llmperf.role: input should be 'candidate', 'reference', 'warmup' or 'confirmation' (and 1": (
+    "run.json: damaged: llmperf.role: input should be 'candidate', 'reference', 'warmup', 'confirmation' or": (
         changed(lambda data: data["llmperf"].update(role="umpire", order="x"))
     ),
     "run.json: damaged: a metric has no value ('mean_ttft_ms')": changed(lambda data: data.pop("mean_ttft_ms")),
