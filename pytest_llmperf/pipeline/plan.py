@@ -36,7 +36,7 @@ def describe(cases: Sequence[tuple[str, Case, Collection[str]]], subjects: Seque
     running: set[str] = set()
     for (nodeid, case, items), subject in zip(cases, subjects, strict=True):
         wanted = _servers(case, subject) if case.gates else {}
-        starts += _runs(case) if case.apart and wanted else len(wanted.keys() - running)
+        starts += len(wanted) * judge.TURNS[0].runs if case.apart else len(wanted.keys() - running)
         running = set(wanted)
         earlier = archive.earlier_run_seconds(save, case)
         lines += ["", nodeid, *(f"    {line}" for line in _case_lines(case, subject, items))]
@@ -61,10 +61,16 @@ def _budget(suite: str, seconds: float | None) -> str:
 
 
 def _servers(case: Case, subject: Arm) -> dict[str, Arm]:
+    """Those that are started for a case: nobody starts the servers of others, or what is not here."""
     servers = {server_key(subject): subject}
     for arm in case.references:
         servers[f"{server_key(arm)} reference"] = arm
-    return servers
+    return {key: arm for key, arm in servers.items() if _started(arm)}
+
+
+def _started(arm: Arm) -> bool:
+    engine = engine_of(arm)
+    return not engine.unavailable(arm) and command_of(engine, arm, FOLDER) is not None
 
 
 def _case_lines(case: Case, subject: Arm, items: Collection[str]) -> list[str]:

@@ -64,13 +64,14 @@ def _of_gate(campaign: Campaign, case: Case, gate: Gate) -> Proof:
     proof = Proof(case=case.id, metric=gate.metric.name, state=State.UNPROVEN)
     try:
         ahead = 0.0
-        if _beside_another(case, gate):
+        if gate.auto or _beside_another(case, gate):
             now = _measured(campaign, case, None)
             verdict = _verdict(now, proof.metric)
             if verdict is None or verdict.change is None:
-                why = f"how it compares with {gate.reference} without a loss is not known: {_unjudged(now, verdict)}"
-                return replace(proof, why=why)
-            ahead = _ahead(gate, verdict.change)
+                return replace(proof, why=f"how it is judged without a loss is not known: {_unjudged(now, verdict)}")
+            if _beside_another(case, gate):
+                ahead = _ahead(gate, verdict.change)
+            gate = replace(gate, margin=verdict.margin)  # the one that a calibration gave
         injection = injection_for(gate, ahead)
         if injection is None:
             return replace(proof, why=f"no loss that can be made is twice the margin of {proof.metric}")

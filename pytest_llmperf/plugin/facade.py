@@ -140,6 +140,11 @@ def _case(
     suite: str | Path | None = None,
     engine: str | None = None,
 ) -> Case:
+    if state.options.ab is not None:
+        raise UsageError(
+            f"--llmperf-ab={','.join(state.options.ab)} is for the cases of suites; the fixtures measure the arm that"
+            " their test names"
+        )
     path = marked.suite if suite is None else state.rootpath / suite
     if path is None:
         raise UsageError("which suite? write @pytest.mark.llmperf(suite='path/to/x.llmperf.yaml') or pass suite=")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from pytest_llmperf.metrics.definitions import METRICS
@@ -18,6 +19,7 @@ ALSO_SHOWN = (
     "mean_e2el_ms", "acceptance_length", "acceptance_rate",
 )  # fmt: skip
 """Measured but not gated: shown on one line, where they could be computed; the JSON report has all of them."""
+_REVISION = "--llmperf-baselines=git:"
 
 
 def render(result: CaseResult) -> list[str]:
@@ -198,9 +200,19 @@ def _next_steps(result: CaseResult) -> Iterator[str]:
         return
     stored = [verdict for verdict in result.verdicts if verdict.against in {BASELINE, RECENT}]
     if any(verdict.word in {Word.REGRESSED, Word.IMPROVED} for verdict in stored):
-        yield f"accept: {command} --llmperf-accept=all --llmperf-why='…'"
+        yield f"accept{_recording(result, 'all')}"
     unmatched = [verdict for verdict in stored if verdict.word is Word.NO_BASELINE]
     if unmatched:
         # A file that is there and does not fit is replaced only on purpose.
         mode = "missing" if all(verdict.cause.startswith("there is no file ") for verdict in unmatched) else "all"
-        yield f"record one: {command} --llmperf-accept={mode} --llmperf-why='…'"
+        yield f"record one{_recording(result, mode)}"
+
+
+def _recording(result: CaseResult, mode: str) -> str:
+    """The command that records, and when what it records counts: a revision's baselines are only read."""
+    given = shlex.split(result.arguments)
+    options = [option for option in given if not option.startswith(_REVISION)]
+    revisions = [option.removeprefix(_REVISION) for option in given if option.startswith(_REVISION)]
+    counts = "".join(f" (counts once it is in {revision})" for revision in revisions)
+    command = f"pytest '{result.nodeid}' {shlex.join(options)}".rstrip()
+    return f"{counts}: {command} --llmperf-accept={mode} --llmperf-why='…'"

@@ -51,7 +51,8 @@ class Scripted:
         argv = [sys.executable, str(FAKE_SERVER), "--address-file", str(folder / "address")]
         argv += ["--fault", options.fault, "--fault-from", str(options.fault_from)]
         argv += ["--first-token-s", str(options.first_token_s), "--gap-s", str(options.gap_s)]
-        argv += ["--accepts", str(options.accepts)]
+        if options.accepts:
+            argv += ["--accepts", str(options.accepts)]
         if options.cached_tokens >= 0:
             argv += ["--cached-tokens", str(options.cached_tokens)]
         return Command(argv=tuple(argv))

@@ -76,3 +76,27 @@ def test_a_revision_that_there_is_not_is_an_error_of_usage(recorded: Project) ->
     outcome = prove(recorded, "--baselines=git:nowhere")
     assert outcome.code == 2
     assert "git:nowhere: no such revision" in outcome.text
+
+
+BESIDE = """\
+suite: chat
+why: A fast arm beside a slow one.
+model: {id: fake, weights: dummy}
+engines:
+  slow: {engine: scripted, gap_s: 0.012}
+  fast: {engine: scripted, gap_s: 0.004}
+workloads:
+  short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 16, concurrency: 4}
+warmup: {requests: 4}
+gates:
+  output_throughput: {reference: slow, margin: 30%, only: [fast]}
+  mean_e2el_ms: {reference: slow, margin: 60%, only: [slow]}
+"""
+
+
+def test_an_arm_that_is_far_ahead_of_the_other_loses_that_first(project: Project) -> None:
+    project.write(BESIDE)
+    outcome = prove(project, "--engine=fast")
+    assert outcome.text.startswith("alive     fast/short  output_throughput   throughput=-"), outcome.text
+    assert outcome.code == 0
+    assert project.left_behind() == []

@@ -198,7 +198,21 @@ def test_without_a_comparison_of_today_a_gate_between_arms_is_unproven(tmp_path:
     campaign = Scripted(lambda _: said("output_throughput", Word.INVALID, cause="a busy host"))
     (proof,) = campaign.proofs(case(tmp_path, gate("output_throughput", reference="old", at_least=1.1)))
     assert (proof.state, proof.injection) == (State.UNPROVEN, None)
-    assert proof.why == "how it compares with old without a loss is not known: INVALID: a busy host"
+    assert proof.why == "how it is judged without a loss is not known: INVALID: a busy host"
+
+
+def test_the_margin_that_a_calibration_gives_is_asked_for(tmp_path: Path) -> None:
+    def answer(injection: Injection | None) -> Mapping[str, Any]:
+        verdict = Verdict(metric="mean_ttft_ms", word=Word.PASSED, margin=0.2, change=-0.1)
+        return {"verdicts": (verdict if injection is None else replace(verdict, word=Word.REGRESSED),)}
+
+    campaign = Scripted(answer)
+    (proof,) = campaign.proofs(case(tmp_path, gate("mean_ttft_ms", 0.05, auto=True)))
+    assert proof.state is State.ALIVE
+    first, second = campaign.seen
+    assert first is None
+    assert second is not None
+    assert second.share == pytest.approx(1.2**2 - 1), "and not what it is ahead of its own baseline"
 
 
 @pytest.mark.parametrize(

@@ -193,6 +193,16 @@ def test_block_of_a_case(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"terminal_{name}.txt", "\n".join(terminal.render(RESULTS[name])) + "\n")
 
 
+@pytest.mark.parametrize(("name", "step"), [("regressed", "accept"), ("no_baseline", "record one")])
+def test_what_a_revision_holds_is_recorded_in_the_work_tree_and_counts_later(name: str, step: str) -> None:
+    arguments = "'--llmperf-set=stall_timeout=60 s' --llmperf-baselines=git:origin/main"
+    lines = terminal.render(replace(RESULTS[name], arguments=arguments))
+    (line,) = [line.strip() for line in lines if line.strip().startswith(f"{step} (")]
+    assert line.startswith(f"{step} (counts once it is in origin/main): pytest '{CASE.nodeid}' '--llmperf-set=stall")
+    assert "git:" not in line
+    assert name == "no_baseline" or any(line.strip().endswith("git:origin/main") for line in lines), "again"
+
+
 def test_an_item_says_its_verdicts_alone() -> None:
     lines = terminal.render_item(RESULTS["regressed"])
     assert any("confirmed by a fresh start" in line for line in lines)
