@@ -26,13 +26,14 @@ def cases_at(paths: Sequence[Path]) -> list[SavedCase]:
         UsageError: no run is there, or none can be read.
     """
     from pytest_llmperf.errors import SavedRunError, UsageError  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.pipeline.saved import find_runs, read_run  # noqa: PLC0415
+    from pytest_llmperf.history import read_facts  # noqa: PLC0415
+    from pytest_llmperf.pipeline.saved import find_runs  # noqa: PLC0415
     from pytest_llmperf.pipeline.saved_cases import by_case  # noqa: PLC0415
 
     saved = []
     for folder in (folder for path in paths for folder in find_runs(path)):
         try:
-            saved.append(read_run(folder))
+            saved.append(read_facts(folder))
         except SavedRunError as error:
             print(f"left out: {error}", file=sys.stderr)
     cases = by_case(saved)
