@@ -12,7 +12,7 @@ from pytest_llmperf.model.metric import GROUPS
 from pytest_llmperf.model.published import Beside
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.verdict import BASELINE, RECENT, Verdict, Word, worst
-from pytest_llmperf.reports.layout import aligned, change, number, share
+from pytest_llmperf.reports.layout import aligned, change, number, p_value, share
 
 ALSO_SHOWN = (
     "output_throughput", "request_throughput", "mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "mean_itl_ms",
@@ -112,9 +112,7 @@ def _reference(verdict: Verdict) -> str:
 
 def _p_value(verdict: Verdict) -> str:
     p = verdict.p_fail if verdict.word is Word.REGRESSED else verdict.p_pass
-    if p is None:
-        return "exact"
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"  # noqa: PLR2004 (the usual place to stop printing digits)
+    return "exact" if p is None else p_value(p)
 
 
 def _exact(verdict: Verdict) -> bool:
