@@ -267,6 +267,7 @@ class Campaign:
             hardware=self.machine(case, self.subject(case)).slug,
             accept=self.accept,
             why=self.why,
+            save=self.save,
             family=self.family,
         )
 

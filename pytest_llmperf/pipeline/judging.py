@@ -11,6 +11,7 @@ from pytest_llmperf.clock import Clock
 from pytest_llmperf.errors import BaselineError, SanityError, shown
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.model.verdict import Verdict, Word
@@ -156,25 +157,30 @@ def _stored(
     written = dict(zip(recorded, verdicts, strict=True))
     if not judged:
         return written, {}
-    found, reference = _looks(work, judged, baselines, shelf.family)
+    found, reference = _looks(work, judged, baselines, shelf)
     explained = (_explain(verdict, gate, case, shelf, reference) for verdict, gate in zip(found, judged, strict=True))
     return written | dict(zip(judged, explained, strict=True)), reference.environment
 
 
 def _looks(
-    work: CaseMeasurement, gates: Sequence[Gate], baselines: Sequence[baseline.Baseline], family: int
+    work: CaseMeasurement, gates: Sequence[Gate], baselines: Sequence[baseline.Baseline], shelf: Shelf
 ) -> tuple[list[Verdict], baseline.Reference]:
     """Runs until every gate is decided, within the suite's budget."""
     found: list[Verdict] = []
+    recent: Measurement | None = None
     for look in judge.LOOKS:
         if found and not work.affords(look.runs - len(work.of("candidate"))):
             found = [judge.cut_short(verdict, NO_TIME) for verdict in found]
             break
         work.run_candidate(look.runs)
-        _failures(work, family)
+        _failures(work, shelf.family)
         reference = baseline.reference(baselines, work.facts())
+        if not found:
+            sessions = {trial.run.session for trial in work.trials}
+            now = work.clock.utc_now()
+            recent = shelf.recent(work.case, gates, baselines, facts=work.facts(), without=sessions, now=now)
         candidate = measurement(work.of("candidate"))
-        found = judge.sequential(reference.measurement, candidate, gates, family=family)
+        found = judge.sequential(reference.measurement, candidate, gates, recent=recent, family=shelf.family)
         if not judge.undecided(found):
             break
     return found, reference

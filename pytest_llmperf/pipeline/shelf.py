@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
-from pytest_llmperf import baseline
+from pytest_llmperf import baseline, history
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.measurement import Measurement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +18,7 @@ class Shelf:
     """Where stored baselines are, and whether this session may write them.
 
     Attributes:
+        save: folder of the saved runs, of which the recent ones are a second reference.
         family: number of gated cases, over which p-values are adjusted.
     """
 
@@ -22,11 +26,35 @@ class Shelf:
     hardware: str
     accept: baseline.Mode
     why: str
+    save: Path
     family: int
 
     def read(self, case: Case) -> list[baseline.Baseline]:
         """The stored baselines of a case that may serve here."""
         return self.store.read_case(self.hardware, case.suite.name, case.id, any_hardware=any_hardware(case))
+
+    def recent(
+        self,
+        case: Case,
+        gates: Sequence[Gate],
+        baselines: Sequence[baseline.Baseline],
+        *,
+        facts: Mapping[str, str],
+        without: Collection[str],
+        now: datetime,
+    ) -> Measurement | None:
+        """The recent sessions beside ``baselines``; None where they are too few. See ``history.recent``."""
+        found = history.recent(
+            self.save,
+            case.suite.name,
+            case.id,
+            [gate.metric.name for gate in gates],
+            facts=facts,
+            now=now,
+            without=without,
+            since=max((each.accepted.on for each in baselines), default=None),
+        )
+        return found.measurement
 
     def place(self, case: Case, gate: Gate) -> Path:
         """The file that has, or would have, the baseline of one gate."""

@@ -182,7 +182,9 @@ class Bench:
         ongoing = Ongoing(
             prepared=CaseResult(suite="suite", case=self.case.id, nodeid="n", arm="new", hardware="box"),
             work=self.work,
-            shelf=Shelf(store=self.store, hardware="box", accept=self.accept, why="a test", family=1),
+            shelf=Shelf(
+                store=self.store, hardware="box", accept=self.accept, why="a test", save=self.tmp_path, family=1
+            ),
             clock=self.clock,
             discard=self.discarded.append,
         )

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from pytest_llmperf.clock import FakeClock
 from pytest_llmperf.errors import DeathError
 from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.records import NEVER
-from pytest_llmperf.model.verdict import Word
+from pytest_llmperf.model.verdict import BASELINE, RECENT, Word
 from pytest_llmperf.pipeline.execute import Task
 from pytest_llmperf.pipeline.measure import INTERLEAVING
 from pytest_llmperf.pipeline.ongoing import settle
 from pytest_llmperf.pipeline.servers import Server
-from tests.unit.pipeline.fakes import Bench, FakeServers, Script, case, gate
+from tests.unit.history import nights
+from tests.unit.history.nights import save
+from tests.unit.pipeline.fakes import FACTS, Bench, FakeServers, Script, case, gate
 
 THROUGHPUT = "output_throughput"
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
@@ -161,9 +165,9 @@ def test_what_differs_from_the_reference_arm_is_said(tmp_path: Path) -> None:
     assert bench.judge().changed == {"engine": ("old", "new")}
 
 
-def stored(tmp_path: Path, new: float, *, cv: float = 0.02, **fields: object) -> Bench:
+def stored(tmp_path: Path, new: float, *, cv: float = 0.02, **fields: Any) -> Bench:
     gates = (gate(THROUGHPUT, 0.2, cv=cv),)
-    return Bench(tmp_path, case(tmp_path, *gates), script_of(steady(new)), recorded=gates, **fields)  # type: ignore[arg-type]
+    return Bench(tmp_path, case(tmp_path, *gates), script_of(steady(new)), recorded=gates, **fields)
 
 
 def test_a_baseline_is_recorded_and_judged_by_until_it_is_decided(tmp_path: Path) -> None:
@@ -344,3 +348,18 @@ def test_natural_answers_that_nobody_counted_are_not_compared_with_counted_ones(
     natural(tmp_path, 1000, 0, accept="all").judge()
     verdict = natural(tmp_path, None, 0, stored=True).verdicts()[THROUGHPUT]
     assert "output_tokens: reference 999.3, here unknown" in verdict.cause
+
+
+def test_a_loss_since_an_improvement_that_nobody_accepted_is_red_against_the_recent_sessions(tmp_path: Path) -> None:
+    accepted = FakeClock(today=nights.NOW - timedelta(days=30))
+    stored(tmp_path, 100, accept="missing", clock=accepted).judge()
+    tonight: dict[str, Any] = {"cv": 0.02, "clock": FakeClock(today=nights.NOW)}
+    assert stored(tmp_path, 100, **tonight).verdicts()[THROUGHPUT].word is Word.PASSED
+    for night in range(8, 0, -1):
+        save(tmp_path, night, {THROUGHPUT: 170 * WOBBLE[night % 5]}, facts={**FACTS, "engine": "new"})
+    fallen = stored(tmp_path, 100, **tonight).judge().verdicts[0]
+    assert (fallen.word, fallen.against) == (Word.REGRESSED, RECENT)
+    assert fallen.reference_sessions == 8
+    assert fallen.confirmation == pytest.approx(-0.41, abs=0.02)
+    as_fast = stored(tmp_path, 170, **tonight).judge().verdicts[0]
+    assert (as_fast.word, as_fast.against) == (Word.IMPROVED, BASELINE)
