@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.unit.baseline.examples import GOLDEN_CALIBRATED
+
 BASELINE = """\
 kind: measured
 case: vllm/chat
@@ -31,7 +33,14 @@ def test_baseline_show_tells_values_spread_and_reason(tmp_path: Path) -> None:
     done = llmperf("baseline", "show", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "release 1.4 (#42)" in done.stdout
-    assert "101 tok/s   3 runs in 2 sessions   CV 0.99%" in done.stdout
+    assert "101 tok/s   3 runs in 2 sessions   CV 0.99 %" in done.stdout
+
+
+def test_baseline_show_tells_the_noise_of_each_metric(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(GOLDEN_CALIBRATED.read_text())
+    done = llmperf("baseline", "show", "b.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == GOLDEN_CALIBRATED.with_name("baseline_show.txt").read_text()
 
 
 def test_baseline_show_without_baselines_says_how_to_record_one(tmp_path: Path) -> None:

@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_llmperf.baseline.baseline import Baseline
-from pytest_llmperf.baseline.reader import parse
+from pytest_llmperf.baseline.noise import rounded
+from pytest_llmperf.baseline.reader import load, parse
 from pytest_llmperf.baseline.reference import split
 from pytest_llmperf.baseline.writer import render
 from pytest_llmperf.checks.comparability import ANY_HARDWARE
 from pytest_llmperf.errors import BaselineError
+from pytest_llmperf.model.calibration import Calibration
 
 _CASE = r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*){1,2}"
 
@@ -73,7 +75,7 @@ class Store:
         draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(render(baseline, self._named(path)), encoding="utf-8")
+            draft.write_text(self.text(path, baseline), encoding="utf-8")
             draft.replace(path)
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -83,7 +85,27 @@ class Store:
     def texts_of(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> dict[Path, str]:
         """The files that ``write_case`` would write, with their texts."""
         places = self._places(machine, suite, baseline, any_hardware=any_hardware)
-        return {path: render(part, self._named(path)) for path, part in places.items()}
+        return {path: self.text(path, part) for path, part in places.items()}
+
+    def calibrated(self, machine: str, suite: str, case_id: str, calibration: Calibration) -> dict[Path, Baseline]:
+        """The files of a case on this machine as they are with a calibration: each with that of its own metrics.
+
+        Files of which no metric was calibrated are left out. Writes nothing.
+
+        Raises:
+            BaselineError: a file cannot be read.
+        """
+        found = {}
+        for slug in (machine, ANY_HARDWARE):
+            old = self.read(slug, suite, case_id)
+            noise = None if old is None else calibration.only(old.metrics)
+            if old is not None and noise is not None:
+                found[self.path(slug, suite, case_id)] = replace(old, calibration=rounded(noise))
+        return found
+
+    def text(self, path: Path, baseline: Baseline) -> str:
+        """What ``write`` writes."""
+        return render(baseline, self._named(path))
 
     def rename(self, suite: str, old: str, new: str) -> list[Path]:
         """Give a case another id, on all hardware; the new files, in order. The old ones are gone only after that.
@@ -114,7 +136,10 @@ class Store:
         return list(places.values())
 
     def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:
-        """Write a case's baseline to the file or the two files it belongs into; returns them."""
+        """Write a case's baseline to the file or the two files it belongs into; returns them.
+
+        The calibration that a file has stays, where the baseline brings none: it tells the noise, not the level.
+        """
         places = self._places(machine, suite, baseline, any_hardware=any_hardware)
         for path, part in places.items():
             self.write(path, part)
@@ -123,8 +148,22 @@ class Store:
     def _places(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> dict[Path, Baseline]:
         """What belongs into which file."""
         parts = split(baseline, machine, any_hardware=any_hardware)
-        return {self.path(slug, suite, baseline.case): part for slug, part in parts.items()}
+        places = {self.path(slug, suite, baseline.case): part for slug, part in parts.items()}
+        return {path: _with_old_noise(path, part) for path, part in places.items()}
 
     def _named(self, path: Path) -> str:
         """The path as the header shows it: from the store's own folder, so that no machine's paths are stored."""
         return path.relative_to(self.root.parent).as_posix() if path.is_relative_to(self.root.parent) else path.name
+
+
+def _with_old_noise(path: Path, baseline: Baseline) -> Baseline:
+    """The new content of a file, with the calibration that it has; noise of another load or machine is not kept."""
+    if baseline.calibration is not None or not path.exists():
+        return baseline
+    try:
+        old = load(path)
+    except BaselineError:  # what is replaced may be broken
+        return baseline
+    if old.calibration is None or old.facts != baseline.facts:
+        return baseline
+    return replace(baseline, calibration=old.calibration.only(baseline.metrics))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_llmperf.cli.saved import add_runs, cases_at
+from pytest_llmperf.cli.saved import add_runs, cases_at, metrics_named
 from pytest_llmperf.cli.status import FINE, USAGE
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _accept(arguments: argparse.Namespace) -> int:
         raise UsageError("only runs of variants were saved; their values cannot be a baseline")
     if unknown := set(arguments.case) - {case.case for case in cases}:
         raise UsageError(f"--case {unknown.pop()}: no saved run of it; there are {', '.join(c.case for c in cases)}")
-    metrics = [name for name in arguments.metrics.split(",") if name]
+    metrics = [metric.name for metric in metrics_named(arguments.metrics)]
     status = FINE
     for case in cases:
         if arguments.case and case.case not in arguments.case:

@@ -10,7 +10,7 @@ from pytest_llmperf.judge import stored, words
 from pytest_llmperf.judge.looks import LOOKS
 from pytest_llmperf.judge.samples import Sample, read, runs_of
 from pytest_llmperf.judge.verdicts import sequential
-from pytest_llmperf.model.calibration import Calibration, Noise
+from pytest_llmperf.model.calibration import MARGINS, Calibration, Noise
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.metric import Metric
@@ -19,8 +19,6 @@ from pytest_llmperf.stats import variance
 from pytest_llmperf.stats.series import autocorrelation, correlation
 from pytest_llmperf.stats.variance import mean
 
-MARGINS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20)
-"""What ``margin: auto`` chooses from: shares for ratio metrics, in the unit for absolute ones."""
 MARGIN_RUNS = 3
 """A margin must be visible at the look with so many runs: the second, so that the last is left for bad luck."""
 SHARE_TAIL = LIMIT_TAIL = 0.05
