@@ -93,8 +93,9 @@ workloads:
   short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 16, concurrency: 4}
 warmup: {requests: 4}
 gates:
-  output_throughput: {reference: slow, margin: 30%, only: [fast]}
-  mean_e2el_ms: {reference: slow, margin: 60%, only: [slow]}
+  mean_e2el_ms: {margin: 60%, only: [slow]}
+relations:
+  fast: {metric: output_throughput, vs: slow, at_least: 1.5, margin: 30%}
 """
 
 
