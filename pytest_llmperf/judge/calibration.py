@@ -56,15 +56,29 @@ def calibrate(runs: Measurement, metrics: Sequence[Metric]) -> Calibration:
 
 
 def calibrated(gate: Gate, calibration: Calibration | None) -> Gate | None:
-    """A gate with ``margin: auto`` as its calibration has it: margin and, from ten sessions on, cv.
+    """The gate with what its calibration says of the noise: from ten sessions on the cv, of ``auto`` ones the margin.
 
-    None where the metric was not calibrated, or no margin on the list could be seen: then nothing can be promised, and
-    the metric is shown without being gated. A cv that the gate declares stays.
+    A gate that was not calibrated stays as it is: an ``auto`` one has the metric's own margin. A cv that the gate
+    declares stays. None for an ``auto`` gate where no margin on the list could be seen: then nothing can be promised,
+    and the metric is shown without being gated.
     """
     noise = None if calibration is None else calibration.of(gate.metric.name)
-    if calibration is None or noise is None or noise.margin is None:
-        return None
-    return replace(_own_noise(gate, noise.cv_limit, calibration.sessions), margin=noise.margin)
+    if calibration is None or noise is None:
+        return gate
+    known = _own_noise(gate, noise.cv_limit, calibration.sessions)
+    if not gate.auto:
+        return known
+    return None if noise.margin is None else replace(known, margin=noise.margin)
+
+
+def ungated(verdict: Verdict, gate: Gate, noise: Noise) -> Verdict:
+    """INCONCLUSIVE for an ``auto`` gate of which ``calibrated`` says that nothing can be promised; INVALID stays."""
+    if verdict.word is Word.INVALID:
+        return verdict
+    seen = words.size(gate, dict(noise.visible)[MARGIN_RUNS])
+    largest = words.size(gate, MARGINS[-1])
+    why = f"not gated: {MARGIN_RUNS} runs see no loss below {seen}, and the largest margin is {largest}"
+    return replace(verdict, word=Word.INCONCLUSIVE, cause=why)
 
 
 def auto_margin(visible: float) -> float | None:

@@ -189,6 +189,8 @@ class Campaign:
         unfit = [str(finding) for finding in prepared.findings if finding.invalidates]
         if unfit:
             return replace(prepared, verdicts=tuple(judge.void(case.gates, "; ".join(unfit))))
+        shelf = self._shelf(case)
+        case = shelf.calibrated(case)
         try:
             work = self._work(case, recorded)
         except LlmperfError as error:  # a file has gone since the case was prepared
@@ -196,7 +198,7 @@ class Campaign:
         ongoing = Ongoing(
             prepared=prepared,
             work=work,
-            shelf=self._shelf(case),
+            shelf=shelf,
             clock=self.clock,
             discard=lambda error: self._discard(case, error),
         )
@@ -219,6 +221,10 @@ class Campaign:
             self._discard(case, error)
             raise
         return measurement(work.of("candidate"))
+
+    def calibrated(self, case: Case) -> Case:
+        """The case with the margins and the noise that it is judged by."""
+        return self._shelf(case).calibrated(case)
 
     def sharing(self, case: Case, others: Mapping[str, Case]) -> list[str]:
         """The names of those among ``others`` whose subject runs on the same server."""

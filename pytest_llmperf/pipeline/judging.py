@@ -9,6 +9,7 @@ from pytest_llmperf import baseline, judge
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.errors import BaselineError, SanityError, shown
+from pytest_llmperf.model.calibration import Noise
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
@@ -181,15 +182,24 @@ def _looks(
             recent = shelf.recent(work.case, gates, baselines, facts=work.facts(), without=sessions, now=now)
         candidate = measurement(work.of("candidate"))
         found = judge.sequential(reference.measurement, candidate, gates, recent=recent, family=shelf.family)
-        if not judge.undecided(found):
+        gated = [each for each, gate in zip(found, gates, strict=True) if _too_noisy(gate, reference) is None]
+        if not judge.undecided(gated):
             break
     return found, reference
 
 
+def _too_noisy(gate: Gate, reference: baseline.Reference) -> Noise | None:
+    """The noise of a gate that is ``auto`` still, though it was calibrated: no margin could be seen through it."""
+    calibration = reference.calibrations.get(gate.metric.name)
+    return calibration.of(gate.metric.name) if gate.auto and calibration is not None else None
+
+
 def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: baseline.Reference) -> Verdict:
-    """NO BASELINE with its reason: not comparable, no such metric in the file, or no file."""
+    """NO BASELINE with its reason: not comparable, no such metric in the file, or no file; else what noise is known."""
     if verdict.word is not Word.NO_BASELINE:
-        return verdict
+        known = replace(verdict, calibrated=None if gate.cv == 0 else verdict.metric in reference.calibrations)
+        noise = _too_noisy(gate, reference)
+        return known if noise is None else judge.ungated(known, gate, noise)
     place = shown(shelf.place(case, gate))
     if why := reference.refused.get(verdict.metric):
         return replace(verdict, cause=f"{why} ({place})")

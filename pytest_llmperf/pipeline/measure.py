@@ -272,9 +272,10 @@ class CaseMeasurement:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
         self.executed.append(folder.name)
         injected = {} if self.injector is None else self.injector.facts(server)
+        judged = {gate.metric.name for gate in case.gates}
         return Task(
             case=case,
-            gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
+            gates=(*case.gates, *(gate for gate in self.recorded if gate.metric.name not in judged)),
             role=role,
             order=order,
             seed=self.next_seed(role),
