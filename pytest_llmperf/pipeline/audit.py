@@ -43,15 +43,13 @@ class Scope:
     @property
     def cases(self) -> list[Case]:
         """Those with a gate on a stored baseline; a variant has that of another case."""
-        cases = (case for suite in self.suites for case in suitefile.expand(suite) if case.arm.variant_of is None)
+        cases = (case for suite in self.suites for case in _cases(suite) if case.arm.default)
         return [case for case in cases if _stored(case)]
 
     @property
     def known(self) -> set[tuple[str, str]]:
         """Suite and id of every case that there could be, also on arms that run only when named."""
-        return {
-            (suite.name, case.id) for suite in self.suites for case in suitefile.expand(suite, engines=_arms(suite))
-        }
+        return {(suite.name, case.id) for suite in self.suites for case in _cases(suite)}
 
 
 def audit(
@@ -117,8 +115,10 @@ def _stored(case: Case) -> list[Gate]:
     return [gate for gate in case.gates if gate.reference is None]
 
 
-def _arms(suite: Suite) -> list[str]:
-    return [name for name, arm in suite.arms.items() if arm.variant_of is None]
+def _cases(suite: Suite) -> list[Case]:
+    """Those of all arms that have baselines of their own, whether they run by default or only when named."""
+    own = [name for name, arm in suite.arms.items() if arm.variant_of is None]
+    return suitefile.expand(suite, engines=own) if own else []
 
 
 def _files(scope: Scope, entries: Sequence[Entry], today: date, stale_days: int) -> Iterator[Concern]:
@@ -145,7 +145,7 @@ def _files(scope: Scope, entries: Sequence[Entry], today: date, stale_days: int)
 
 
 def _quarantines(suite: Suite, today: date) -> Iterator[Concern]:
-    ids = [case.id for case in suitefile.expand(suite, engines=_arms(suite))]
+    ids = [case.id for case in _cases(suite)]
     for each in suite.quarantine:
         place = f"{shown(suite.file)}:{each.line}"
         if today > each.until:

@@ -19,8 +19,9 @@ from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.concern import Concern, Kind
 from pytest_llmperf.model.quarantine import Quarantine
 from pytest_llmperf.model.saved_run import SavedRun
-from pytest_llmperf.model.suite import Suite
+from pytest_llmperf.model.suite import Hardware, Suite
 from pytest_llmperf.pipeline.audit import Scope, audit
+from pytest_llmperf.pipeline.hardware import slug_here
 from pytest_llmperf.pipeline.saved_cases import SavedCase
 from pytest_llmperf.suitefile import expand, load_suite
 from tests.unit.pipeline import saved_example
@@ -123,7 +124,8 @@ def test_a_zero_or_a_placeholder_is_a_broken_file(suite: Suite, store: Store, va
 
 
 def test_a_baseline_of_another_workload_or_weights_is_refused_tonight(suite: Suite, store: Store) -> None:
-    store.write_case(MACHINE, "chat", stored(suite, workload="sha256:other"), any_hardware=True)
+    other = stored(suite, workload="sha256:other", calibration=None)
+    store.write_case(MACHINE, "chat", other, any_hardware=True)
     assert [each.kind for each in looked(suite, store)] == [Kind.REFUSED, Kind.REFUSED]
     facts = {**stored(suite).refuse_unless, "weights": "dummy"}
     store.write_case(MACHINE, "chat", stored(suite, refuse_unless=facts), any_hardware=True)
@@ -285,3 +287,14 @@ def test_runs_of_other_hardware_or_arms_say_nothing(suite: Suite, store: Store) 
         for each in case.runs
     ]
     assert looked(suite, store, [replace(case, runs=elsewhere)]) == []
+
+
+def test_the_hardware_of_a_case_is_where_its_engine_runs(suite: Suite) -> None:
+    (case,) = expand(suite)
+    assert slug_here(case, ("NVIDIA H200",) * 2) == "2x-nvidia-h200"
+    needing = replace(case, suite=replace(suite, hardware=Hardware(gpu="H200", count=2)))
+    assert slug_here(needing, ("NVIDIA H200",) * 8) == "2x-nvidia-h200"
+    assert slug_here(needing, ("NVIDIA H200",)) is None
+    assert slug_here(needing, ("NVIDIA B200",) * 8) is None
+    external = replace(case.arm, engine="external", options={"url": "http://gpu-box:8000"})
+    assert slug_here(replace(needing, arm=external), ()) == "at-gpu-box"
