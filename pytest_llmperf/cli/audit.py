@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_llmperf.model.case import Case
     from pytest_llmperf.model.concern import Concern
     from pytest_llmperf.model.suite import Suite
+    from pytest_llmperf.pipeline.saved_cases import SavedCase
 
 SUITES, RUNS = Path("suites"), Path(".llmperf")
 
@@ -71,8 +73,9 @@ def _audit(arguments: argparse.Namespace) -> int:
         whole=not arguments.suites,
     )
     entries = store.entries()
-    saved = cases_at([arguments.runs or RUNS]) if arguments.runs or RUNS.is_dir() else []
-    found = audit.audit(scope, entries, saved, today=CLOCK.utc_now().date(), stale_days=arguments.stale_days)
+    found = audit.audit(
+        scope, entries, _saved(arguments.runs), today=CLOCK.utc_now().date(), stale_days=arguments.stale_days
+    )
     if arguments.json:
         print(concerns.render_json(found, len(scope.cases), len(entries)), end="")
     else:
@@ -99,6 +102,17 @@ def _failing(written: str | None) -> frozenset[str]:
 
 def _fails(found: Sequence[Concern], failing: frozenset[str]) -> bool:
     return any(each.kind in failing for each in found)
+
+
+def _saved(named: Path | None) -> list[SavedCase]:
+    """The saved runs; where nobody names any, there need not be one."""
+    from pytest_llmperf.errors import UsageError  # noqa: PLC0415 (--help answers at once)
+
+    if named is not None:
+        return cases_at([named])
+    with contextlib.suppress(UsageError):
+        return cases_at([RUNS])
+    return []
 
 
 def _suites(paths: Sequence[Path]) -> list[Suite]:

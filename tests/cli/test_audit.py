@@ -98,6 +98,12 @@ def test_what_makes_no_sense(project: Path, arguments: list[str], said: str) -> 
     assert said in done.stderr
 
 
+def test_a_folder_of_runs_without_a_run_is_no_mistake_where_nobody_names_it(project: Path) -> None:
+    (project / ".llmperf" / "servers").mkdir(parents=True)
+    assert llmperf("baseline", "audit", cwd=project).returncode == 0
+    assert llmperf("baseline", "audit", "--runs", ".llmperf", cwd=project).returncode == 2
+
+
 def test_a_suite_with_mistakes_names_them(project: Path) -> None:
     (project / "suites" / "chat.llmperf.yaml").write_text(SUITE.replace("gates:", "gate:"))
     done = llmperf("baseline", "audit", cwd=project)
