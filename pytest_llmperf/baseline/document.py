@@ -119,9 +119,10 @@ class Document:
         return ""
 
     def kind(self, node: Node | None, right: str) -> None:
-        """The file's kind must be this one."""
+        """The file's kind must be the one of its place."""
         if node is not None and (found := self.text(node, "kind")) != right:
-            self.wrong(node, "kind", f"{found!r} is unknown; it must be {right!r}")
+            ends = "ends" if right == "published" else "does not end"
+            self.wrong(node, "kind", f"{found!r} must be {right!r}: the file's name {ends} in '.published.yaml'")
 
     def day(self, node: Node, path: str) -> date:
         """A date as ISO 8601 has it."""

@@ -1,23 +1,48 @@
-"""The store: a folder of baseline files, ``<hardware>/<suite>/<case>.yaml``."""
+"""The store: a folder of baseline files, ``<hardware>/<suite>/<case>.yaml``, and published numbers beside them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pytest_llmperf.baseline import published
 from pytest_llmperf.baseline.baseline import Baseline
+from pytest_llmperf.baseline.document import text_of
 from pytest_llmperf.baseline.noise import rounded
 from pytest_llmperf.baseline.reader import load, parse
 from pytest_llmperf.baseline.reference import split
 from pytest_llmperf.baseline.writer import render
 from pytest_llmperf.checks.comparability import ANY_HARDWARE
-from pytest_llmperf.errors import BaselineError
+from pytest_llmperf.errors import BaselineError, shown
 from pytest_llmperf.model.calibration import Calibration
+from pytest_llmperf.model.published import Published
 
 _CASE = r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*){1,2}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file of the store.
+
+    Attributes:
+        hardware: slug, by its place; so are ``suite`` and ``case``, "" for a file that lies in no place of a case.
+        published: whether its place is that of published numbers.
+        baseline: what it holds; None for published numbers, and where it cannot be read.
+        numbers: that are published in it.
+        error: why it cannot be read, "" where it can.
+    """
+
+    path: Path
+    hardware: str
+    suite: str
+    case: str
+    published: bool = False
+    baseline: Baseline | None = None
+    numbers: tuple[Published, ...] = ()
+    error: str = ""
 
 
 class Store:
@@ -26,19 +51,38 @@ class Store:
     A case that runs on any hardware has two files: its counts under ``any``, its timings under the machine's slug.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, revision: str = "") -> None:
         self.root = root
+        self.revision = revision
+
+    def shown(self, path: Path) -> str:
+        """One of its files, in a message."""
+        return f"{self._named(path)} at {self.revision}" if self.revision else shown(path)
 
     def path(self, hardware_slug: str, suite: str, case_id: str) -> Path:
         """Where a baseline is kept; the slashes of a case id become folders.
 
         Raises:
-            BaselineError: a part that is empty or would leave the store.
+            BaselineError: a part that is empty or would leave the store, or a name that published numbers have.
         """
         parts = [hardware_slug, *suite.split("/"), *case_id.split("/")]
         if any(part in {"", ".", ".."} or not part.isprintable() for part in parts) or "/" in hardware_slug:
             raise BaselineError(f"{'/'.join(parts)!r}: not a place in the store {self.root}")
+        if parts[-1].endswith(published.SUFFIX):
+            raise BaselineError(
+                f"{case_id!r}: no case can end in {published.SUFFIX!r}, as the files of published numbers do; rename"
+                " the workload or the load"
+            )
         return self.root.joinpath(*parts[:-1], parts[-1] + ".yaml")
+
+    def published_path(self, hardware_slug: str, suite: str, case_id: str) -> Path:
+        """Where the published numbers of a case are kept: beside its baseline.
+
+        Raises:
+            BaselineError: see ``path``.
+        """
+        path = self.path(hardware_slug, suite, case_id)
+        return path.with_name(f"{path.name.removesuffix('.yaml')}{published.SUFFIX}.yaml")
 
     def read(self, hardware_slug: str, suite: str, case_id: str) -> Baseline | None:
         """The baseline, or None when there is none.
@@ -66,16 +110,39 @@ class Store:
         found = [self.read(slug, suite, case_id) for slug in slugs]
         return [baseline for baseline in found if baseline is not None]
 
+    def published(self, machine: str, suite: str, case_id: str) -> tuple[Published, ...]:
+        """The published numbers to be shown beside what is measured on this machine; those of any hardware last.
+
+        Raises:
+            BaselineError: a file cannot be read, holds a mistake, or belongs to another case.
+        """
+        slugs = dict.fromkeys((machine, ANY_HARDWARE))
+        return tuple(number for slug in slugs for number in self._publication(slug, suite, case_id))
+
+    def _publication(self, slug: str, suite: str, case_id: str) -> tuple[Published, ...]:
+        path = self.published_path(slug, suite, case_id)
+        if not path.exists():
+            return ()
+        found = published.load(path)
+        if found.case != case_id:
+            raise BaselineError(
+                f"{path}: is published for {found.case!r}, not for {case_id!r}; was it renamed by hand?"
+            )
+        return found.numbers
+
     def write(self, path: Path, baseline: Baseline) -> None:
         """Replace the file, or leave it as it was: a reader never sees half of one.
 
         Raises:
             BaselineError: the folder cannot be written.
         """
+        self._replace(path, self.text(path, baseline))
+
+    def _replace(self, path: Path, text: str) -> None:
         draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(self.text(path, baseline), encoding="utf-8")
+            draft.write_text(text, encoding="utf-8")
             draft.replace(path)
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -110,6 +177,8 @@ class Store:
     def rename(self, suite: str, old: str, new: str) -> list[Path]:
         """Give a case another id, on all hardware; the new files, in order. The old ones are gone only after that.
 
+        Published numbers move along.
+
         Raises:
             BaselineError: there is none, one of the new ones is there already, or a file cannot be read or written.
         """
@@ -117,23 +186,58 @@ class Store:
             raise BaselineError(
                 f"{new!r}: a case is ARM/WORKLOAD or ARM/WORKLOAD/LOAD, of letters, digits, '.', '_' and '-'"
             )
-        slugs = sorted(folder.name for folder in self.root.iterdir() if folder.is_dir()) if self.root.is_dir() else []
-        found = {slug: each for slug in slugs if (each := self.read(slug, suite, old)) is not None}
-        if not found:
+        moved = self._renamed(suite, old, new)
+        if not moved:
             raise BaselineError(f"{self.root}: no hardware has a baseline of {suite} {old}")
-        places = {slug: self.path(slug, suite, new) for slug in found}
-        if taken := [str(place) for place in places.values() if place.exists()]:
+        if taken := [str(place) for _, place, _ in moved if place.exists()]:
             raise BaselineError(f"{taken[0]}: is there already; remove it first")
-        for slug, each in found.items():
-            self.write(places[slug], replace(each, case=new))
+        for _, place, text in moved:
+            self._replace(place, text)
         try:
-            for slug in found:
-                self.path(slug, suite, old).unlink()
+            for before, _, _ in moved:
+                before.unlink()
         except OSError as error:
             raise BaselineError(
                 f"{error.filename}: cannot be removed: {error.strerror}; the new file is written"
             ) from None
-        return list(places.values())
+        return [place for _, place, _ in moved]
+
+    def _renamed(self, suite: str, old: str, new: str) -> list[tuple[Path, Path, str]]:
+        """Of every file of a case: where it is, where it belongs under the new id, and its text there."""
+        moved = []
+        for slug in self.hardware():
+            place = self.path(slug, suite, new)
+            if (each := self.read(slug, suite, old)) is not None:
+                moved.append((self.path(slug, suite, old), place, self.text(place, replace(each, case=new))))
+            constants = self.published_path(slug, suite, old)
+            if constants.exists():
+                text = published.renamed(text_of(constants), str(constants), new)
+                moved.append((constants, self.published_path(slug, suite, new), text))
+        return moved
+
+    def entries(self) -> list[Entry]:
+        """Every file that there is, in order of its path, read as far as it can be."""
+        found = sorted(path for path in self.root.rglob("*.yaml") if path.is_file())
+        return [self._entry(path) for path in found]
+
+    def _entry(self, path: Path) -> Entry:
+        hardware, *others = path.relative_to(self.root).with_suffix("").parts
+        suite, case = (others[0], "/".join(others[1:])) if others else ("", "")
+        constant = case.endswith(published.SUFFIX)
+        name = case.removesuffix(published.SUFFIX)
+        entry = Entry(path=path, hardware=hardware, suite=suite, case=name, published=constant)
+        if not re.fullmatch(_CASE, entry.case):
+            return replace(entry, hardware="", suite="", case="")
+        try:
+            if constant:
+                return replace(entry, numbers=self._publication(hardware, suite, entry.case))
+            return replace(entry, baseline=self.read(hardware, suite, case))
+        except BaselineError as error:
+            return replace(entry, error=str(error))
+
+    def hardware(self) -> list[str]:
+        """The slugs that there are, sorted."""
+        return sorted(folder.name for folder in self.root.iterdir() if folder.is_dir()) if self.root.is_dir() else []
 
     def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:
         """Write a case's baseline to the file or the two files it belongs into; returns them.

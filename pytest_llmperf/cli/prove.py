@@ -61,6 +61,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     with _baselines(arguments.baselines) as baselines:
         campaign = Campaign(
             baselines=baselines,
+            revision=arguments.baselines if arguments.baselines.startswith(_REVISION) else "",
             save=arguments.save,
             seed=secrets.randbits(48),
             accept="none",

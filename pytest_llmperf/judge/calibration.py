@@ -86,6 +86,18 @@ def auto_margin(visible: float) -> float | None:
     return next((margin for margin in MARGINS if margin >= visible), None)
 
 
+def visible(gate: Gate, baseline: Measurement, runs: int) -> float | None:
+    """The smallest loss that ``runs`` candidate runs of one session would show against a baseline.
+
+    As ``Verdict.smallest_visible`` has it, a share or in the unit, to be read beside ``gate.margin``; None for an exact
+    gate and for a baseline that has no usable value.
+    """
+    sample = read(baseline.of(gate.metric.name), gate, baseline.invalid.get(gate.metric.name, ""))
+    if sample.fault or gate.cv == 0:
+        return None
+    return _visible_after(gate, sample, runs)
+
+
 def _own_noise(gate: Gate, cv: float, sessions: int) -> Gate:
     """The gate with a limit of the noise that was found for its prior, from enough sessions on.
 
@@ -114,11 +126,12 @@ def _limit(sample: Sample) -> float:
 
 def _visible(gate: Gate, sample: Sample) -> dict[int, float]:
     """Candidate runs, all of one session -> the smallest loss visible with these sessions as baseline."""
-    found = {}
-    for look in LOOKS:
-        candidate = variance.sessions([[0.0] * look.runs])
-        found[look.runs] = words.visible_loss(gate, stored.compare(gate, sample.layout, candidate).visible)
-    return found
+    return {look.runs: _visible_after(gate, sample, look.runs) for look in LOOKS}
+
+
+def _visible_after(gate: Gate, sample: Sample, runs: int) -> float:
+    candidate = variance.sessions([[0.0] * runs])
+    return words.visible_loss(gate, stored.compare(gate, sample.layout, candidate).visible)
 
 
 def _noise(gate: Gate, sample: Sample) -> Noise:

@@ -47,6 +47,7 @@ class Campaign:
 
     Attributes:
         baselines: root of the baseline store.
+        revision: of git that it was taken from, "" for the work tree.
         save: folder of the saved runs and of the servers' logs.
         seed: base of all prompts and arrivals.
         accept: which measured values become baselines.
@@ -67,6 +68,7 @@ class Campaign:
     arguments: str
     family: int
     show: Callable[[str], None]
+    revision: str = ""
     inject: Injection | None = None
     clock: Clock = CLOCK
     _seeds: Counter[str] = field(default_factory=Counter)
@@ -269,7 +271,7 @@ class Campaign:
 
     def _shelf(self, case: Case) -> Shelf:
         return Shelf(
-            store=baseline.Store(self.baselines),
+            store=baseline.Store(self.baselines, self.revision),
             hardware=self.machine(case, self.subject(case)).slug,
             accept=self.accept,
             why=self.why,

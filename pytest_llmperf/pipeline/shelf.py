@@ -13,6 +13,7 @@ from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
+from pytest_llmperf.model.published import Published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +71,14 @@ class Shelf:
             since=max((each.accepted.on for each in baselines), default=None),
         )
         return found.measurement
+
+    def published(self, case: Case) -> tuple[Published, ...]:
+        """The figures of documents that stand beside the case's own.
+
+        Raises:
+            BaselineError: their file cannot be read.
+        """
+        return self.store.published(self.hardware, case.suite.name, case.id)
 
     def place(self, case: Case, gate: Gate) -> Path:
         """The file that has, or would have, the baseline of one gate."""

@@ -202,7 +202,7 @@ def test_the_measurement_has_every_run_with_its_session() -> None:
 
 
 WRONG = [
-    ("kind: measured", "kind: published", "f:2: kind: 'published' is unknown; it must be 'measured'"),
+    ("kind: measured", "kind: published", "f:2: kind: 'published' must be 'measured'"),
     ("kind: measured\n", "", "f:2: kind missing; restore from the last commit, or accept a new baseline"),
     ("case: vllm", "cas: vllm", "f:3: cas: unknown key; did you mean 'case'?"),
     ("workload: sha256:", "workload: md5:", "f:4: workload: 'md5:3f9c0d1b77aa' is no digest; it must begin with"),
