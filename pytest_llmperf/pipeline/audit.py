@@ -198,13 +198,11 @@ def _powers(shelf: _Shelf) -> Iterator[Concern]:
     unknown: dict[str, list[str]] = {}
     for gate, entry, stored in shelf.held():
         name, place = gate.metric.name, shown(entry.path)
-        judged = judge.calibrated(gate, stored.calibration) if gate.auto else gate
+        judged = judge.calibrated(gate, stored.calibration)
         if judged is None:
-            measured = stored.calibration is not None and stored.calibration.of(name) is not None
-            why = "even the largest could not be seen" if measured else "the baseline has no calibration of it"
             yield Concern(kind=Kind.UNGATED, place=shelf.place(gate), case=shelf.case.id, metrics=(name,),
-                          what=f"margin: auto, and {why}: nothing is judged",
-                          remedy="set a margin, or take the gate out" if measured else _CALIBRATE)  # fmt: skip
+                          what="margin: auto, and even the largest could not be seen: nothing is judged",
+                          remedy="set a margin, or take the gate out")  # fmt: skip
             continue
         if gate.cv != 0 and (stored.calibration is None or stored.calibration.of(name) is None):
             unknown.setdefault(place, []).append(name)
@@ -242,7 +240,8 @@ def _size(value: float, gate: Gate) -> str:
 
 def _improved(shelf: _Shelf, saved: Sequence[SavedCase], family: int) -> Iterator[Concern]:
     held: Mapping[str, tuple[Gate, Entry, Baseline]] = {gate.metric.name: (gate, e, b) for gate, e, b in shelf.held()}
-    gates = [judged for gate, _, stored in held.values() if (judged := _as_judged(gate, stored)) is not None]
+    known = (judge.calibrated(gate, stored.calibration) for gate, _, stored in held.values())
+    gates = [gate for gate in known if gate is not None]
     stored = [each.baseline for each in shelf.files if each.baseline is not None]
     for case in saved:
         own = (case.suite, case.case, case.arm) == (shelf.case.suite.name, shelf.case.id, shelf.case.arm.name)
@@ -257,7 +256,3 @@ def _improved(shelf: _Shelf, saved: Sequence[SavedCase], family: int) -> Iterato
                 f" {_size(abs(change), held[name][0])} on average, and nobody accepted it",
                 remedy=f"llmperf baseline accept --case {case.case} --why '…'",
             )  # fmt: skip
-
-
-def _as_judged(gate: Gate, stored: Baseline) -> Gate | None:
-    return judge.calibrated(gate, stored.calibration) if gate.auto else gate

@@ -18,7 +18,7 @@ from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.case import workload_digest
 from pytest_llmperf.model.concern import Concern, Kind
 from pytest_llmperf.model.quarantine import Quarantine
-from pytest_llmperf.model.saved_run import SavedRun
+from pytest_llmperf.model.saved_run import SavedFacts
 from pytest_llmperf.model.suite import Hardware, Suite
 from pytest_llmperf.pipeline.audit import Scope, audit
 from pytest_llmperf.pipeline.hardware import slug_here
@@ -166,14 +166,17 @@ def test_a_gate_that_cannot_see_its_margin(suite: Suite, store: Store) -> None:
     concern = one(suite, store)
     assert (concern.kind, concern.metrics) == (Kind.UNDERPOWERED, ("mean_e2el_ms",))
     assert concern.what.endswith(" %, the margin 5 %")
-    assert concern.remedy == "a margin of 15 % or longer runs"
+    assert concern.remedy == "a margin of 20 % or longer runs"
 
 
 def test_a_small_baseline_is_named_as_the_reason(suite: Suite, store: Store) -> None:
     one_session: dict[str, Any] = {
         "sessions": ("s",),
+        "calibration": None,
         "metrics": {"output_throughput": ((100.0,),), "mean_e2el_ms": ((100.0,),), "acceptance_length": ((2.0,),)},
     }
+    for path in store.root.rglob("*.yaml"):
+        path.unlink()
     store.write_case(MACHINE, "chat", stored(suite, **one_session), any_hardware=True)
     found = [each for each in looked(suite, store) if each.kind is Kind.UNDERPOWERED]
     assert [each.metrics for each in found] == [("mean_e2el_ms",)]
@@ -193,16 +196,25 @@ def auto(suite: Suite) -> Suite:
     return replace(suite, gates=gates)
 
 
-def test_margin_auto_takes_what_the_calibration_says_and_judges_nothing_without(suite: Suite, store: Store) -> None:
+def test_margin_auto_takes_what_the_calibration_says_and_is_named_without_one(suite: Suite, store: Store) -> None:
     assert looked(auto(suite), store) == []
     for path in store.root.rglob("*.yaml"):
         path.unlink()
     throughput = noise(stored(suite, calibration=None, metrics={"output_throughput": TEN}))
     store.write_case(MACHINE, "chat", stored(suite, calibration=throughput), any_hardware=True)
     concern = one(auto(suite), store)
-    assert (concern.kind, concern.metrics) == (Kind.UNGATED, ("mean_e2el_ms",))
-    assert concern.what == "margin: auto, and the baseline has no calibration of it: nothing is judged"
+    assert (concern.kind, concern.metrics) == (Kind.UNCALIBRATED, ("mean_e2el_ms",))
     assert concern.remedy.startswith("llmperf calibrate --store")
+    for path in store.root.rglob("*.yaml"):
+        path.unlink()
+    wild = {**stored(suite).metrics, "mean_e2el_ms": tuple((value,) * 2 for value in (50.0, 200.0) * 5)}
+    store.write_case(
+        MACHINE, "chat", stored(suite, metrics=wild, calibration=noise(stored(suite, metrics=wild, calibration=None))),
+        any_hardware=True,
+    )  # fmt: skip
+    concern = one(auto(suite), store)
+    assert (concern.kind, concern.metrics) == (Kind.UNGATED, ("mean_e2el_ms",))
+    assert concern.what == "margin: auto, and even the largest could not be seen: nothing is judged"
 
 
 def test_a_published_number_that_has_expired(suite: Suite, store: Store) -> None:
@@ -234,13 +246,15 @@ def test_a_file_that_no_case_has(suite: Suite, store: Store) -> None:
     assert [each.case for each in looked(suite, store, whole=False)] == ["gone/short"]
 
 
-def night(suite: Suite, day: date, values: Mapping[str, float], order: int = 0, session: str = "") -> SavedRun:
+def night(suite: Suite, day: date, values: Mapping[str, float], order: int = 0, session: str = "") -> SavedFacts:
     run = saved_example.example(
         Path(f"{day}-{order}"), suite="chat", case="good/short", arm="good", session=session or f"{day}", order=order,
         started=f"{day}T02:00:00.000+00:00", findings=(),
         environment={**stored(suite, calibration=None).facts},
     )  # fmt: skip
-    return SavedRun(run=run, values=values, totals={}, slo=None, gpus=0, workload="", asked={}, version="")
+    return SavedFacts(
+        run=run, values=values, totals={}, slo=None, failures=None, gpus=0, workload="", asked={}, version=""
+    )
 
 
 def week(suite: Suite, speeds: Sequence[float], first: date = TODAY) -> list[SavedCase]:
