@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_llmperf.cli.saved import cases_at
 from pytest_llmperf.cli.status import FINE, REGRESSION
+from pytest_llmperf.cli.suites import suites_at
 
 if TYPE_CHECKING:
     from pytest_llmperf.baseline import Store
@@ -118,13 +118,8 @@ def _saved(named: Path | None) -> list[SavedCase]:
 def _suites(paths: Sequence[Path]) -> list[Suite]:
     """Raises UsageError where there is no suite, SuiteError for one with mistakes."""
     from pytest_llmperf import suitefile  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.errors import UsageError  # noqa: PLC0415
-    from pytest_llmperf.model.suffix import SUITE_SUFFIX  # noqa: PLC0415
 
-    files = [file for path in paths for file in (sorted(path.rglob(f"*{SUITE_SUFFIX}")) or [path])]
-    if empty := [path for path in files if path.is_dir()]:
-        raise UsageError(f"{empty[0]}: there is no suite (*{SUITE_SUFFIX}) here")
-    suites = [suitefile.load_suite(file, overrides={}, environ=os.environ) for file in files]
+    suites = suites_at(paths, overrides={})
     suitefile.check_names(suites)
     return suites
 
