@@ -11,9 +11,10 @@ from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.judge.words import size
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.redaction import redacted_value
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
-from pytest_llmperf.pipeline.facts import redacted, redacted_args
+from pytest_llmperf.pipeline.facts import redacted_args
 from pytest_llmperf.pipeline.launching import command_of
 from pytest_llmperf.pipeline.measure import INTERLEAVING
 from pytest_llmperf.pipeline.servers import server_key
@@ -79,7 +80,7 @@ def _command(arm: Arm) -> str:
     command = command_of(engine, arm, FOLDER)
     if command is None:
         return f"attach to {engine.address(arm, FOLDER)}"
-    environment = [f"{key}={redacted(key, value)}" for key, value in command.env.items()]
+    environment = [f"{key}={redacted_value(key, value)}" for key, value in command.env.items()]
     return shlex.join([*environment, *redacted_args(command.argv)])
 
 
