@@ -27,7 +27,7 @@ def values(of: Any) -> st.SearchStrategy[Any]:
     origin, args = get_origin(of), get_args(of)
     if of in SCALARS:
         return SCALARS[of]
-    if is_dataclass(of):
+    if isinstance(of, type) and is_dataclass(of):
         return st.builds(of, **{name: values(hint) for name, hint in get_type_hints(of).items()})
     if origin is Mapping:
         return st.dictionaries(values(args[0]), values(args[1]), max_size=2)
