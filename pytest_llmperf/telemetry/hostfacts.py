@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 import platform
 import re
 import resource
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from pytest_llmperf.clock import CLOCK, Clock
-from pytest_llmperf.model.host_facts import HostFacts, InfinibandPort, Xid
+from pytest_llmperf.model.host_facts import HostFacts, InfinibandPort
 from pytest_llmperf.model.reading import Answer, Reading, lacking
-from pytest_llmperf.telemetry import environment, host, processes
-
-T = TypeVar("T")
+from pytest_llmperf.telemetry import environment, host, kernel_log, pci, processes
+from pytest_llmperf.telemetry.kernel_file import listed, parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,60 +37,30 @@ def read(*, roots: Roots = ROOTS, pid: int | None = None, clock: Clock = CLOCK) 
     cpu = sys / "devices/system/cpu"
     return HostFacts(
         node=platform.node(),
-        kernel=_file(proc / "sys/kernel/osrelease", str),
+        kernel=parsed(proc / "sys/kernel/osrelease", str),
         governor=_governor(sys),
         turbo=_turbo(cpu),
-        load_1m=_file(proc / "loadavg", lambda text: float(text.split()[0])),
-        cpu_pressure_percent=_file(proc / "pressure/cpu", _pressure),
-        cpu_quota_cores=_file(_cgroup(roots) / "cpu.max", _quota),
-        cpu_throttled=_file(_cgroup(roots) / "cpu.stat", _throttled),
+        load_1m=parsed(proc / "loadavg", lambda text: float(text.split()[0])),
+        cpu_pressure_percent=parsed(proc / "pressure/cpu", _pressure),
+        cpu_quota_cores=parsed(_cgroup(roots) / "cpu.max", _quota),
+        cpu_throttled=parsed(_cgroup(roots) / "cpu.stat", _throttled),
         cpu_thermal_throttles=_thermal(cpu),
         cpus=_cpus(),
         numa_nodes=_numa_nodes(sys),
-        numa_balancing=_file(proc / "sys/kernel/numa_balancing", lambda text: int(text) != 0),
-        transparent_hugepages=_file(sys / "kernel/mm/transparent_hugepage/enabled", _chosen),
+        numa_balancing=parsed(proc / "sys/kernel/numa_balancing", lambda text: int(text) != 0),
+        transparent_hugepages=parsed(sys / "kernel/mm/transparent_hugepage/enabled", _chosen),
         memlock_bytes=_limit(resource.RLIMIT_MEMLOCK, "RLIMIT_MEMLOCK"),
         open_files=_limit(resource.RLIMIT_NOFILE, "RLIMIT_NOFILE"),
         shm_bytes=_shm(roots.dev / "shm"),
-        iommu=_listed(sys / "class/iommu").to(len),
-        acs=_acs(sys),
+        iommu=listed(sys / "class/iommu").to(len),
+        acs=pci.acs(sys),
         infiniband=_infiniband(sys / "class/infiniband"),
         clock_error_ms=_clock_error(),
-        xids=_xids(roots.dev / "kmsg", clock),
+        xids=kernel_log.xids(roots.dev / "kmsg", clock),
         fabric_manager=_fabric_manager(roots),
         runtime=_runtime(roots),
         environment=environment.of(pid, proc),
     )
-
-
-def gpu_numa_node(bus_id: str, sys: Path = ROOTS.sys) -> Reading[int]:
-    """The NUMA node of a PCI device by NVML's bus id; unsupported where the firmware names none (-1)."""
-    address = re.sub(r"^0000(?=[0-9a-f]{4}:)", "", bus_id.lower())
-    node = _file(sys / "bus/pci/devices" / address / "numa_node", int)
-    return lacking(Answer.UNSUPPORTED, f"{node.evidence}: -1") if node.value is not None and node.value < 0 else node
-
-
-def _file(path: Path, parse: Callable[[str], T]) -> Reading[T]:
-    """A file that is not there is unsupported, one that may not be read is not permitted, an odd one is unknown."""
-    try:
-        text = path.read_text(errors="replace").strip()
-    except PermissionError:
-        return lacking(Answer.NOT_PERMITTED, f"{path}: permission denied")
-    except OSError as error:
-        return lacking(Answer.UNSUPPORTED, f"{path}: {error.strerror}")
-    try:
-        return Reading(parse(text), evidence=str(path))
-    except (ValueError, IndexError, KeyError):
-        return lacking(Answer.UNKNOWN, f"{path}: {text[:200]!r}")
-
-
-def _listed(folder: Path) -> Reading[list[Path]]:
-    try:
-        return Reading(sorted(folder.iterdir()), evidence=str(folder))
-    except PermissionError:
-        return lacking(Answer.NOT_PERMITTED, f"{folder}: permission denied")
-    except OSError as error:
-        return lacking(Answer.UNSUPPORTED, f"{folder}: {error.strerror}")
 
 
 def _governor(sys: Path) -> Reading[str]:
@@ -103,8 +70,8 @@ def _governor(sys: Path) -> Reading[str]:
 
 
 def _turbo(cpu: Path) -> Reading[bool]:
-    intel = _file(cpu / "intel_pstate/no_turbo", lambda text: int(text) == 0)
-    return intel if intel.known else _file(cpu / "cpufreq/boost", lambda text: int(text) != 0)
+    intel = parsed(cpu / "intel_pstate/no_turbo", lambda text: int(text) == 0)
+    return intel if intel.known else parsed(cpu / "cpufreq/boost", lambda text: int(text) != 0)
 
 
 def _pressure(text: str) -> float:
@@ -113,7 +80,7 @@ def _pressure(text: str) -> float:
 
 def _cgroup(roots: Roots) -> Path:
     """The folder of our cgroup (version 2); its top where we are in a namespace of our own."""
-    path = _file(roots.proc / "self/cgroup", lambda text: re.findall(r"^0::(/.*)$", text, re.MULTILINE)[0])
+    path = parsed(roots.proc / "self/cgroup", lambda text: re.findall(r"^0::(/.*)$", text, re.MULTILINE)[0])
     folder = roots.sys / "fs/cgroup" / (path.value or "/").lstrip("/")
     return folder if (folder / "cpu.max").exists() else roots.sys / "fs/cgroup"
 
@@ -132,7 +99,7 @@ def _thermal(cpu: Path) -> Reading[int]:
     evidence = f"{cpu}/cpu*/thermal_throttle/*_throttle_count"
     if not paths:
         return lacking(Answer.UNSUPPORTED, f"{evidence}: none")
-    counts = [_file(path, int).value for path in paths]
+    counts = [parsed(path, int).value for path in paths]
     return Reading(sum(count for count in counts if count is not None), evidence=evidence)
 
 
@@ -144,7 +111,7 @@ def _cpus() -> Reading[tuple[int, ...]]:
 
 def _numa_nodes(sys: Path) -> Reading[Mapping[int, tuple[int, ...]]]:
     folder = sys / "devices/system/node"
-    nodes = {int(path.name[4:]): _file(path / "cpulist", _cpu_list) for path in folder.glob("node[0-9]*")}
+    nodes = {int(path.name[4:]): parsed(path / "cpulist", _cpu_list) for path in folder.glob("node[0-9]*")}
     if not nodes:
         return lacking(Answer.UNSUPPORTED, f"{folder}: no nodes")
     return Reading({node: cpus.value or () for node, cpus in sorted(nodes.items())}, evidence=f"{folder}/node*/cpulist")
@@ -172,49 +139,8 @@ def _shm(folder: Path) -> Reading[int]:
     return Reading(found.f_frsize * found.f_blocks, evidence=f"statvfs {folder}")
 
 
-_ACS, _ACS_CONTROL, _SOURCE_VALIDATION = 0x000D, 6, 1
-
-
-def _acs(sys: Path) -> Reading[tuple[str, ...]]:
-    """Bridges with ACS source validation, from their extended configuration, which only root can read."""
-    folder = sys / "bus/pci/devices"
-    devices = _listed(folder)
-    if devices.value is None:
-        return lacking(devices.answer, devices.evidence)
-    on: list[str] = []
-    for device in devices.value:
-        kind = _file(device / "class", lambda text: int(text, 16) >> 8)
-        if kind.value != 0x0604:  # noqa: PLR2004 (PCI-to-PCI bridge)
-            continue
-        try:
-            control = _acs_control((device / "config").read_bytes())
-        except (OSError, PermissionError):
-            return lacking(Answer.NOT_PERMITTED, f"{device}/config: needs root")
-        if control is not None and control & _SOURCE_VALIDATION:
-            on.append(device.name)
-    return Reading(tuple(on), evidence=f"{folder}/*/config")
-
-
-def _acs_control(config: bytes) -> int | None:
-    """The control register of the ACS capability; None without one.
-
-    Raises:
-        PermissionError: the extended part was not given.
-    """
-    if len(config) <= 0x100:  # noqa: PLR2004 (the part that everybody may read)
-        raise PermissionError
-    at, seen = 0x100, set[int]()
-    while at and at not in seen and at + 8 <= len(config):
-        seen.add(at)
-        header = int.from_bytes(config[at : at + 4], "little")
-        if header & 0xFFFF == _ACS:
-            return int.from_bytes(config[at + _ACS_CONTROL : at + _ACS_CONTROL + 2], "little")
-        at = header >> 20
-    return None
-
-
 def _infiniband(folder: Path) -> Reading[tuple[InfinibandPort, ...]]:
-    devices = _listed(folder)
+    devices = listed(folder)
     if devices.value is None:
         return lacking(devices.answer, devices.evidence)
     ports = [port for device in devices.value for port in sorted((device / "ports").glob("[0-9]*"))]
@@ -222,10 +148,10 @@ def _infiniband(folder: Path) -> Reading[tuple[InfinibandPort, ...]]:
 
 
 def _port(folder: Path) -> InfinibandPort:
-    state = _file(folder / "state", lambda text: text.rpartition(":")[2].strip())
-    rate = _file(folder / "rate", lambda text: float(text.split()[0]))
+    state = parsed(folder / "state", lambda text: text.rpartition(":")[2].strip())
+    rate = parsed(folder / "rate", lambda text: float(text.split()[0]))
     errors = [
-        _file(folder / "counters" / name, int).value for name in ("symbol_error", "link_downed", "port_rcv_errors")
+        parsed(folder / "counters" / name, int).value for name in ("symbol_error", "link_downed", "port_rcv_errors")
     ]
     known = [count for count in errors if count is not None]
     return InfinibandPort(
@@ -250,48 +176,6 @@ def _clock_error() -> Reading[float]:
     return Reading(buffer[3] / 1000, evidence="adjtimex: maxerror")
 
 
-_XID = re.compile(r"^\d+,\d+,(\d+),.*?NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): (\d+)")
-_KERNEL_LOG_BYTES = 16 << 20
-
-
-def _xids(kmsg: Path, clock: Clock) -> Reading[tuple[Xid, ...]]:
-    """Error reports of the driver in the kernel log, whose stamps are microseconds since the machine started."""
-    try:
-        lines = _kernel_log(kmsg)
-    except PermissionError:
-        return lacking(Answer.NOT_PERMITTED, f"{kmsg}: permission denied")
-    except OSError as error:
-        return lacking(Answer.UNSUPPORTED, f"{kmsg}: {error.strerror}")
-    now_us = clock.monotonic_ns() / 1000
-    found = [match for line in lines if (match := _XID.match(line))]
-    xids = (
-        Xid(bus_id=bus, code=int(code), age_s=(now_us - int(at)) / 1e6) for at, bus, code in (m.groups() for m in found)
-    )
-    return Reading(tuple(xids), evidence=str(kmsg))
-
-
-def _kernel_log(kmsg: Path) -> list[str]:
-    """Everything that is there now: each read gives one record, and none would block."""
-    descriptor = os.open(kmsg, os.O_RDONLY | os.O_NONBLOCK)
-    records: list[bytes] = []
-    size = 0
-    try:
-        while size < _KERNEL_LOG_BYTES:
-            try:
-                record = os.read(descriptor, 8192)
-            except BlockingIOError:
-                break
-            except BrokenPipeError:  # records were overwritten while we read
-                continue
-            if not record:
-                break
-            records.append(record)
-            size += len(record)
-    finally:
-        os.close(descriptor)
-    return b"".join(records).decode(errors="replace").splitlines()
-
-
 def _fabric_manager(roots: Roots) -> Reading[bool]:
     evidence = f"{roots.proc}/*/comm: nv-fabricmanager"
     if processes.running("nv-fabricmanager", roots.proc):
@@ -312,16 +196,16 @@ def _runtime(roots: Roots) -> Reading[str]:
 
 
 def _container(roots: Roots) -> str:
-    version = _file(roots.proc / "version", str).value or ""
+    version = parsed(roots.proc / "version", str).value or ""
     if "gVisor" in version:
         return "gVisor"
     if (roots.root / ".dockerenv").exists():
         return "docker"
     if (roots.root / "run/.containerenv").exists():
         return "podman"
-    cgroup = _file(roots.proc / "1/cgroup", str).value or ""
+    cgroup = parsed(roots.proc / "1/cgroup", str).value or ""
     return next((name for name in _CONTAINERS if name in cgroup), "none")
 
 
 def _virtual(roots: Roots) -> bool:
-    return "hypervisor" in (_file(roots.proc / "cpuinfo", lambda text: text.partition("\n\n")[0]).value or "").split()
+    return "hypervisor" in (parsed(roots.proc / "cpuinfo", lambda text: text.partition("\n\n")[0]).value or "").split()

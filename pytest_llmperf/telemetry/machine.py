@@ -9,7 +9,7 @@ from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.model.gpu import Gpu, Vboost
 from pytest_llmperf.model.reading import Answer, Reading, lacking
 from pytest_llmperf.model.snapshot import Snapshot
-from pytest_llmperf.telemetry import hostfacts, nvml, smi
+from pytest_llmperf.telemetry import hostfacts, nvml, pci, smi
 from pytest_llmperf.telemetry.hostfacts import ROOTS, Roots
 
 IDLE_S = 2.0
@@ -75,4 +75,4 @@ def _smoothing(smoothing: Reading[Mapping[str, Reading[bool]]], gpu: Gpu) -> Rea
 def _numa_node(gpu: Gpu, roots: Roots) -> Reading[int]:
     if gpu.bus_id.value is None:
         return lacking(gpu.bus_id.answer, gpu.bus_id.evidence)
-    return hostfacts.gpu_numa_node(gpu.bus_id.value, roots.sys)
+    return pci.numa_node(gpu.bus_id.value, roots.sys)
