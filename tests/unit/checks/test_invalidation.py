@@ -138,6 +138,13 @@ def test_a_straggler_is_named_with_its_node_and_of_two_the_slower_one_is() -> No
     assert not failed(telemetry(*(series(f"GPU-{n}", [0] * 20, 1790 if n else 1620) for n in range(8))))
 
 
+def test_lost_samples_do_not_hide_a_straggler() -> None:
+    slow = series("GPU-a", [0] * 20, [1980, 1200] * 10)
+    assert failed(telemetry(slow, series("GPU-b", [0] * 20))) == {"straggler"}
+    holed = replace(slow, samples=slow.samples[::2])
+    assert look(telemetry(holed, series("GPU-b", [0] * 20)))["straggler"].status is Status.UNKNOWN
+
+
 def test_an_idle_gpu_is_no_straggler() -> None:
     assert look(telemetry(series("GPU-a", [1] * 20, 345), series("GPU-b", [0] * 20)))["straggler"].status is (
         Status.NOT_APPLICABLE
