@@ -325,6 +325,11 @@ def test_a_hardware_slowdown_counts_when_it_stays_and_unknown_bits_are_shown() -
     assert (found.status, found.value) == (FAIL, "hw slowdown, 0x800")
 
 
+def test_on_one_node_there_is_nothing_to_balance() -> None:
+    one = with_host(h200(), numa_balancing=True, numa_nodes={0: (0, 1)})
+    assert look(one)["numa_balancing"].status is PASS
+
+
 def test_pcie_may_rest_and_errors_of_links_count_when_they_are_new() -> None:
     assert look(with_gpu(h200(), pcie_generation=1, event_reasons=0x1))["pcie"].status is PASS
     before = with_gpu(board(), 3, nvlink_errors=10)

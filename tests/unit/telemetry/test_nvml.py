@@ -154,9 +154,11 @@ def test_an_old_driver_is_asked_by_its_old_names(monkeypatch: pytest.MonkeyPatch
     assert gpu.memory.value == Memory(total=150754820096, used=644939776, reserved=None)
 
 
-def test_a_refusal_is_not_evaded_by_an_older_name(shim: Shim) -> None:
-    shim.say("0.CurrentClocksEventReasons !4", "0.CurrentClocksThrottleReasons 0")
-    assert only(nvml.read()).event_reasons.answer is Answer.NOT_PERMITTED
+def test_a_refusal_is_not_evaded_by_an_older_name_and_what_is_too_new_is(shim: Shim) -> None:
+    shim.say("0.Memory_v2 !4")
+    assert only(nvml.read()).memory.answer is Answer.NOT_PERMITTED
+    shim.say("0.Memory_v2 !25")
+    assert only(nvml.read()).memory.value == Memory(total=150754820096, used=644939776, reserved=None)
 
 
 def test_a_field_is_read_by_its_type(shim: Shim) -> None:
