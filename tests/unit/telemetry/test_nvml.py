@@ -109,6 +109,13 @@ def test_without_a_driver_the_whole_backend_says_why(shim: Shim, code: int, answ
     assert found.driver.evidence.startswith(f"nvmlInit: {code}")
 
 
+def test_gpus_that_cannot_be_counted_are_not_none(shim: Shim) -> None:
+    shim.facts.write_text("driver 580.159.04\ncount !999\n")
+    found = nvml.read()
+    assert (found.gpus, found.driver.answer) == ((), Answer.UNKNOWN)
+    assert found.driver.evidence.startswith("nvmlDeviceGetCount: 999")
+
+
 def test_without_the_library_it_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
