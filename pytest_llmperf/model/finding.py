@@ -13,11 +13,20 @@ class Status(StrEnum):
     PASS = "pass"  # noqa: S105 (no password)
     FAIL = "fail"
     UNSUPPORTED = "unsupported"
+    """The machine cannot say it."""
+    NOT_PERMITTED = "not-permitted"
+    """It could, and this user may not ask."""
+    UNKNOWN = "unknown"
+    """It was asked, and what it said is of no use."""
+    NOT_APPLICABLE = "n/a"
+    """The question makes no sense here: the links between GPUs of a machine with one."""
     AT_START = "at start"
     """Needs the live engine, which was not started."""
 
 
-Policy = Literal["require", "warn", "record"]
+Policy = Literal["require", "warn", "compare", "record", "ignore"]
+
+_UNREAD = frozenset({Status.UNSUPPORTED, Status.NOT_PERMITTED, Status.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +35,8 @@ class Finding:
 
     Attributes:
         check: its name.
-        policy: what a failure means: ``require`` makes metrics INVALID, ``warn`` shows it, ``record`` stores it.
+        policy: what a failure means: ``require`` makes metrics INVALID, ``warn`` shows it, ``compare`` forbids to
+            compare with the baseline, ``record`` stores it; ``ignore`` is not asked at all.
         value: as read, for people.
         expected: what would be right.
         evidence: where the value came from.
@@ -47,6 +57,16 @@ class Finding:
     def invalidates(self) -> bool:
         """True when metrics must not be judged because of this."""
         return self.policy == "require" and self.status is Status.FAIL
+
+    @property
+    def incomparable(self) -> bool:
+        """True when the fact is another than the baseline's, so that a difference of the metrics says nothing."""
+        return self.policy == "compare" and self.status is Status.FAIL
+
+    @property
+    def unverified(self) -> bool:
+        """True when it must be so and could not be read: never a pass, and a failure where the suite is strict."""
+        return self.policy == "require" and self.status in _UNREAD
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, as run.json and the reports have them."""

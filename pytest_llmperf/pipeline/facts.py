@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +10,7 @@ from pytest_llmperf import __version__
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.model.case import Case, workload_digest
+from pytest_llmperf.model.redaction import HIDDEN, SECRET, redacted_value
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.telemetry import host
 from pytest_llmperf.telemetry.host import Host
@@ -34,7 +34,7 @@ def gather(case: Case, arm: Arm, machine: Host, model_id: str, *, pinned: bool) 
         "model": model_id,
         "args": shlex.join(redacted_args(arm.args)),
         "options": " ".join(f"{key}={value}" for key, value in sorted({**arm.options, **arm.model.shape}.items())),
-        "env": " ".join(f"{key}={redacted(key, value)}" for key, value in sorted(arm.env.items())),
+        "env": " ".join(f"{key}={redacted_value(key, value)}" for key, value in sorted(arm.env.items())),
         "node": machine.node,
         "python": platform.python_version(),
         "kernel": platform.release(),
@@ -56,12 +56,3 @@ def redacted_args(args: Sequence[str]) -> list[str]:
         else:
             shown.append(arg)
     return shown
-
-
-SECRET = re.compile(r"(API|ACCESS|AUTH|HF|HUB)[-_]?(TOKEN|KEY)|[-_]TOKEN$|[-_]KEY$|SECRET|PASSW", re.IGNORECASE)
-HIDDEN = "(redacted)"
-
-
-def redacted(name: str, value: str) -> str:
-    """The value of a variable, unless its name says that it is nobody's business."""
-    return HIDDEN if SECRET.search(name) else value

@@ -12,9 +12,10 @@ from pytest_llmperf.judge.words import size
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.redaction import redacted_value
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
-from pytest_llmperf.pipeline.facts import redacted, redacted_args
+from pytest_llmperf.pipeline.facts import redacted_args
 from pytest_llmperf.pipeline.launching import command_of
 from pytest_llmperf.pipeline.measure import INTERLEAVING
 from pytest_llmperf.pipeline.servers import server_key
@@ -108,7 +109,7 @@ def _command(arm: Arm) -> str:
     command = command_of(engine, arm, FOLDER)
     if command is None:
         return f"attach to {engine.address(arm, FOLDER)}"
-    environment = [f"{key}={redacted(key, value)}" for key, value in command.env.items()]
+    environment = [f"{key}={redacted_value(key, value)}" for key, value in command.env.items()]
     return shlex.join([*environment, *redacted_args(command.argv)])
 
 

@@ -1,0 +1,54 @@
+"""Profiles: what can be expected of a class of hardware, so that a part which it lacks is no doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pytest_llmperf.model.finding import Policy
+from pytest_llmperf.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A class of hardware.
+
+    Attributes:
+        name: as it is asked for.
+        product: a part of the GPU's product name; "" for any, None for machines without.
+        nvlinks: links of each GPU on boards with a switch; None where boards differ.
+        absent: checks of what the class does not have: not applicable instead of unsupported.
+        policies: where a check matters more or less than in general.
+    """
+
+    name: str
+    product: str | None
+    nvlinks: int | None = None
+    absent: frozenset[str] = frozenset()
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+
+    def fits(self, name: str | None) -> bool:
+        """Whether a GPU of this name, or a machine without one, is of the class."""
+        if name is None or self.product is None:
+            return name is None and self.product is None
+        return self.product.lower() in name.lower()
+
+
+_HOPPER = frozenset({"power_profile", "power_smoothing"})
+_BUSY: dict[str, Policy] = {"cpu_pressure": "warn"}
+
+PROFILES = (
+    Profile(name="h200", product="H200", nvlinks=18, absent=_HOPPER),
+    Profile(name="h100", product="H100", nvlinks=18, absent=_HOPPER),
+    Profile(name="b200", product="B200", nvlinks=18),
+    Profile(name="nvidia", product=""),
+    Profile(name="cpu", product=None, policies=_BUSY),
+)
+"""Most special first. What is said of a B200 was read in documents; nobody has recorded one."""
+
+
+def profile_of(snapshot: Snapshot) -> Profile:
+    """The first profile that fits the machine: one of its GPUs that says its name, or that it has none."""
+    names = sorted(gpu.name.value for gpu in snapshot.gpus if gpu.name.value)
+    name = (names or [""])[0] if snapshot.gpus else None
+    return next(profile for profile in PROFILES if profile.fits(name))
