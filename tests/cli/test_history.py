@@ -128,7 +128,7 @@ def test_what_cannot_be_used_is_counted_and_hides_nothing(root: Path) -> None:
     assert done.returncode == 0
     assert "new/chat, arm new   39 sessions, 78 runs" in done.stdout
     assert "left out: 3 runs;" in done.stderr
-    assert "kind: 'nonsense' is unknown" in done.stderr
+    assert "kind: 'nonsense' must be 'measured'" in done.stderr
 
 
 @pytest.mark.parametrize(
