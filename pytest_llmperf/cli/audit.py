@@ -127,11 +127,11 @@ def _suites(paths: Sequence[Path]) -> list[Suite]:
 def _hardware(named: Sequence[str], store: Store) -> Callable[[Case], Sequence[str]]:
     """The slugs on which a case should have a baseline."""
     from pytest_llmperf.checks.comparability import ANY_HARDWARE  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.leases import gpu  # noqa: PLC0415
     from pytest_llmperf.pipeline.hardware import slug_here  # noqa: PLC0415
+    from pytest_llmperf.telemetry import nvml  # noqa: PLC0415
     from pytest_llmperf.telemetry.host import slug  # noqa: PLC0415
 
-    gpus = () if named else gpu.names()
+    gpus = () if named else nvml.names()
 
     def of(case: Case) -> Sequence[str]:
         if named:
