@@ -18,7 +18,7 @@ REFUSE: Mapping[str, str] = {
     "hardware": "hardware class, as in baseline paths (8x-nvidia-h200)",
     "workload": "digest of what is asked, without the seed",
     "weights": "real, dummy or synthetic",
-    "acceptance": "of speculative decoding: natural, synthetic or none; a loss made on purpose may be synthetic",
+    "acceptance": "of speculative decoding: synthetic or not; a loss made on purpose may be synthetic",
     "client": "kind of load generator",
     "client_placement": "where its processes run beside the engine (pinned, shared, remote)",
 }
@@ -55,15 +55,20 @@ def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> lis
         wanted, found = baseline_facts.get(key), facts.get(key, "unknown")
         if wanted is None or wanted == found or (key == "hardware" and wanted == ANY_HARDWARE):
             continue
-        if key == "acceptance" and wanted == "natural" and found == "synthetic" and _told_to_lose(facts):
+        if key == "acceptance" and ({wanted, found} == _REAL or _may_be_synthetic(wanted, found, facts)):
             continue
         reasons.append(f"{key}: baseline {_short(wanted)}, here {_short(found)}")
     return reasons
 
 
-def _told_to_lose(facts: Mapping[str, str]) -> bool:
+_REAL = {"natural", "none"}
+"""Of acceptance: speculation that is on against off is what a comparison may be for."""
+
+
+def _may_be_synthetic(wanted: str, found: str, facts: Mapping[str, str]) -> bool:
     """Whether acceptance was lost on purpose: most engines can lose it only by being told what to accept."""
-    return facts.get(INJECTED, "").startswith("acceptance=")
+    told = facts.get(INJECTED, "").startswith("acceptance=")
+    return told and (wanted, found) == ("natural", "synthetic")
 
 
 def refused_goodput(baseline_environment: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:

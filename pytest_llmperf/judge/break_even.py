@@ -25,8 +25,8 @@ class BreakEven:
     verdict: Verdict
 
     def __str__(self) -> str:
-        sign = "<" if self.length < self.needed else ">="
-        return f"acceptance length {self.length:.3g} {sign} {self.needed:.3g}, where speculation breaks even"
+        pays = "pays" if self.length >= self.needed else "does not pay"
+        return f"speculation {pays}: acceptance length {self.length:.3g}, and it breaks even at {self.needed:.3g}"
 
 
 def break_even(on: Measurement, off: Measurement, gate: Gate) -> BreakEven:

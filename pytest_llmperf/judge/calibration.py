@@ -72,9 +72,7 @@ def calibrated(gate: Gate, calibration: Calibration | None) -> Gate | None:
 
 
 def ungated(verdict: Verdict, gate: Gate, noise: Noise) -> Verdict:
-    """INCONCLUSIVE for an ``auto`` gate of which ``calibrated`` says that nothing can be promised; INVALID stays."""
-    if verdict.word is Word.INVALID:
-        return verdict
+    """INCONCLUSIVE, whatever was found, for an ``auto`` gate that ``calibrated`` can promise nothing of."""
     seen = words.size(gate, dict(noise.visible)[MARGIN_RUNS])
     largest = words.size(gate, MARGINS[-1])
     why = f"not gated: {MARGIN_RUNS} runs see no loss below {seen}, and the largest margin is {largest}"

@@ -34,6 +34,20 @@ def halved(looks: Sequence[Look]) -> tuple[Look, ...]:
     return tuple(replace(look, alpha=look.alpha / 2) for look in looks)
 
 
+def from_now(looks: Sequence[Look], runs: int) -> tuple[Look, ...]:
+    """The looks of a candidate that has ``runs`` runs already: those that would have come before are one.
+
+    It has the alphas of all of them together.
+
+    To judge the first of runs that are all there would be to leave evidence out.
+    """
+    gone = [look for look in looks if look.runs <= runs]
+    if not gone:
+        return tuple(looks)
+    first = Look(runs, sum(look.alpha for look in gone), gone[-1].beta)
+    return (first, *(look for look in looks if look.runs > runs))
+
+
 TURNS = (Look(4, 0.025, 0.025), Look(8, 0.025, 0.025))
 """Tries of an A/B: more turns only while undecided. Each error adds up to at most 5 %, by the union bound."""
 

@@ -67,4 +67,6 @@ def _variance(gate: Gate, baseline: Sessions) -> tuple[float, float]:
     """``s^2`` of one run and its degrees of freedom, d0 + B - 1."""
     prior = gate.metric.prior_cv if gate.cv is None else gate.cv
     spread, df = variance.moderated(baseline.variance, baseline.count - 1, prior**2, PRIOR_DF)
+    if baseline.count == 1:  # which says nothing of sessions, but a run varies at least as much as runs of one do
+        spread = max(spread, baseline.within)
     return (max(spread, SMALLEST_SD**2) if gate.metric.scale == "ratio" else spread), df

@@ -185,7 +185,8 @@ def _looks(
     """Runs until every gate is decided, within the suite's budget."""
     found: list[Verdict] = []
     recent: Measurement | None = None
-    for look in judge.LOOKS:
+    looks = judge.from_now(judge.LOOKS, len(work.of("candidate")))
+    for look in looks:
         if found and not work.affords(look.runs - len(work.of("candidate"))):
             found = [judge.cut_short(verdict, NO_TIME) for verdict in found]
             break
@@ -197,7 +198,9 @@ def _looks(
             now = work.clock.utc_now()
             recent = shelf.recent(work.case, gates, baselines, facts=work.facts(), without=sessions, now=now)
         candidate = measurement(work.of("candidate"))
-        found = judge.sequential(reference.measurement, candidate, gates, recent=recent, family=shelf.family)
+        found = judge.sequential(
+            reference.measurement, candidate, gates, recent=recent, looks=looks, family=shelf.family
+        )
         gated = [each for each, gate in zip(found, gates, strict=True) if _too_noisy(gate, reference) is None]
         if not judge.undecided(gated):
             break

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pytest_llmperf import judge
 from pytest_llmperf.clock import Clock
 from pytest_llmperf.errors import EngineError, LlmperfError
+from pytest_llmperf.judge.words import size
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.quarantine import excuse
 from pytest_llmperf.model.result import CaseResult
-from pytest_llmperf.model.verdict import Verdict
+from pytest_llmperf.model.verdict import Verdict, Word
 from pytest_llmperf.pipeline.judging import NO_TIME, Judged, confirmed, judge_case, unconfirmed
 from pytest_llmperf.pipeline.measure import CaseMeasurement
 from pytest_llmperf.pipeline.servers import server_key
@@ -90,8 +91,17 @@ class Ongoing:
         )
 
     def _excused(self, verdict: Verdict) -> Verdict:
+        """Without a baseline nothing is known that somebody could own, so that stays red."""
+        if verdict.word is Word.NO_BASELINE:
+            return verdict
         case, today = self.work.case, self.clock.utc_now().date()
         return replace(verdict, quarantine=excuse(case.suite.quarantine, case.id, verdict.metric, today))
+
+    def _seen(self) -> Iterator[str]:
+        """The losses that were found before something broke."""
+        for gate, verdict in zip(self.work.case.gates, self.judged.verdicts, strict=False):
+            if verdict.word is Word.REGRESSED and verdict.change is not None:
+                yield f"seen before a fresh start: {verdict.metric} {size(gate, verdict.change, signed=True)}"
 
     def _settle_unconfirmed(self, why: str) -> None:
         self.settled, self.judged = True, unconfirmed(self.judged, why)
@@ -104,10 +114,13 @@ class Ongoing:
             with HostLease(show=self.work.show), self.work.injecting():
                 yield
         except EngineError as error:
-            self.judged, self.failure = Judged(), error.describe()
+            self.judged, self.failure = Judged(), "\n".join([error.describe(), *self._seen()])
             self.discard(error)
         except (LlmperfError, OSError) as error:
-            self.judged = Judged(verdicts=tuple(judge.void(self.work.case.gates, f"nothing was judged: {error}")))
+            if self.settled:  # what was seen before the fresh start was seen
+                self.judged = unconfirmed(self.judged, f"the run after a fresh start broke: {error}")
+            else:
+                self.judged = Judged(verdicts=tuple(judge.void(self.work.case.gates, f"nothing was judged: {error}")))
         finally:
             self.elapsed_s += (self.clock.monotonic_ns() - begun) / 1e9
 

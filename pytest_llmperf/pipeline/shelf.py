@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_llmperf import baseline, history, judge
 from pytest_llmperf.errors import BaselineError
-from pytest_llmperf.model.calibration import Calibration
+from pytest_llmperf.model.calibration import MARGINS, Calibration
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
@@ -40,7 +40,7 @@ class Shelf:
         """The case, its gates on stored baselines with what is known there of their noise.
 
         A baseline that cannot be read calibrates nothing; who judges by it says why. An ``auto`` gate that nothing can
-        be promised of stays ``auto``.
+        be promised of stays ``auto``, with the largest margin there is.
         """
         try:
             found = [each.calibration for each in self.read(case) if each.calibration is not None]
@@ -102,7 +102,7 @@ def _calibrated(gate: Gate, calibration: Calibration | None) -> Gate:
     if gate.reference is not None or calibration is None:
         return gate
     found = judge.calibrated(gate, calibration)
-    return gate if found is None else replace(found, auto=False)
+    return replace(gate, margin=MARGINS[-1]) if found is None else replace(found, auto=False)
 
 
 def any_hardware(case: Case) -> bool:

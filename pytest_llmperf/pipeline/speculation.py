@@ -45,7 +45,7 @@ def account(work: CaseMeasurement) -> Account:
     found = break_even(measurement(work.of("candidate")), measurement(work.of("reference", off.name)), gate)
     if found.verdict.word is Word.INVALID:
         return Account(findings=findings)
-    return Account(f"{off.name} against {work.subject.name}: {found}", findings)
+    return Account(f"{work.subject.name} against {off.name}: {found}", findings)
 
 
 def _speculates(work: CaseMeasurement, side: str, arm: Arm) -> bool:

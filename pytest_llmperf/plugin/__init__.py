@@ -136,6 +136,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if (state := _state(session.config)) is not None:
         state.close()
+        if state.results:
+            from pytest_llmperf.plugin import summary  # noqa: PLC0415
+
+            summary.complete(session.config, state.results)
     if options.of(session.config).reports and not hasattr(session.config, "workerinput"):
         from pytest_llmperf.plugin import summary  # noqa: PLC0415
 

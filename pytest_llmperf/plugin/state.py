@@ -129,6 +129,11 @@ class State:
             self._outcomes[nodeid] = self._judge_item(nodeid, case_nodeid, group, result)
         return self._outcomes[nodeid]
 
+    @property
+    def results(self) -> Mapping[str, CaseResult]:
+        """What is known of each case so far, also where the session was interrupted before it could be reported."""
+        return self._results
+
     def result_json(self, case_nodeid: str) -> str:
         """The case's result so far, as text that can travel between processes."""
         return json.dumps(self._results[case_nodeid].to_dict())
@@ -206,10 +211,12 @@ class State:
             return self._outcome(Word.INVALID if broken else Word.PASSED, text, excused=bool(result.quarantine))
         verdicts = tuple(verdict for verdict in result.verdicts if METRICS[verdict.metric].group == group)
         text = "\n".join(terminal.render_item(replace(result, verdicts=verdicts)))
-        counted = worst(verdict.word for verdict in verdicts if not verdict.quarantine)
-        if counted in self.options.fail_on:
-            return self._outcome(counted, text)
-        return self._outcome(worst(verdict.word for verdict in verdicts), text, excused=True)
+        shown = [verdict for verdict in (*verdicts, result.failures) if verdict is not None]
+        # Every word that counts is looked for: a worse one beside it that does not count must not hide it.
+        red = [verdict.word for verdict in shown if verdict.word in self.options.fail_on and not verdict.quarantine]
+        if red:
+            return self._outcome(worst(red), text)
+        return self._outcome(worst(verdict.word for verdict in shown), text, excused=True)
 
     def _outcome(self, word: Word, text: str, *, excused: bool = False) -> ItemOutcome:
         """``excused``: a quarantine takes the red away, and leaves the word."""

@@ -6,6 +6,7 @@ Works from what travelled on the test reports, so that it is the same with and w
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -21,6 +22,14 @@ def remember(config: pytest.Config, report: pytest.TestReport) -> None:
     """Keep the newest result of the case that ``report`` belongs to."""
     result = CaseResult.from_dict(json.loads(report.llmperf_result))
     config.stash.setdefault(RESULTS, {})[result.nodeid] = result
+
+
+def complete(config: pytest.Config, results: Mapping[str, CaseResult]) -> None:
+    """Add the verdicts that no report could carry, as the session was interrupted."""
+    told = config.stash.setdefault(RESULTS, {})
+    for nodeid, result in results.items():
+        if result.verdicts and not (nodeid in told and told[nodeid].verdicts):
+            told[nodeid] = result
 
 
 def show(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -38,6 +38,8 @@ def _heading(result: CaseResult) -> str:
         for group in GROUPS
         if (verdicts := [v for v in result.verdicts if METRICS[v.metric].group == group])
     ]
+    if result.failures is not None and result.failures.word is not Word.PASSED:
+        words.append(f"failed requests {result.failures.word}")
     if result.failure:
         words = [str(Word.FAILED)]
     elif result.skipped:
@@ -76,7 +78,11 @@ def _rows(verdict: Verdict) -> Iterator[tuple[str, ...]]:
     runs = f"{verdict.runs} run{'s' * (verdict.runs != 1)}"
     if verdict.reference is None or verdict.measured is None or verdict.change is None:
         value = "" if verdict.measured is None else f"{number(verdict.measured)} {metric.unit}"
-        yield verdict.metric, value, "", f"margin {share(verdict.margin, metric)}", "", runs, str(verdict.word)
+        against = "" if verdict.against in {BASELINE, RECENT} else f" against {_reference(verdict)}"
+        yield (
+            verdict.metric, value, "", f"margin {share(verdict.margin, metric)}", "", f"{runs}{against}",
+            str(verdict.word),
+        )  # fmt: skip
         return
     moved = change(verdict.change, metric)
     if verdict.interval is not None and not _exact(verdict):

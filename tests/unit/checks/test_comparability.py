@@ -41,7 +41,9 @@ def test_each_fact_of_the_list_refuses(key: str) -> None:
         ({"acceptance": "synthetic"}, True),
         ({"acceptance": "synthetic", "injected": "acceptance=-0.06"}, False),
         ({"acceptance": "synthetic", "injected": "throughput=-10%"}, True),
-        ({"acceptance": "none", "injected": "acceptance=-0.06"}, True),
+        ({"acceptance": "none", "injected": "acceptance=-0.06"}, False),
+        ({"acceptance": "none"}, False),
+        ({"acceptance": "unknown"}, True),
     ],
 )
 def test_synthetic_counts_stand_for_natural_ones_where_they_are_a_loss_made_on_purpose(

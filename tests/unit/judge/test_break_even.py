@@ -41,8 +41,10 @@ def test_how_much_it_must_be_worth_can_be_asked() -> None:
 
 
 def test_it_reads_as_an_account() -> None:
-    assert str(account(TPOT, 1.3, 1.2)) == "acceptance length 1.2 < 1.56, where speculation breaks even"
-    assert " >= " in str(account(TPOT, 0.5, 2.0))
+    assert str(account(TPOT, 1.3, 1.2)) == (
+        "speculation does not pay: acceptance length 1.2, and it breaks even at 1.56"
+    )
+    assert "speculation pays" in str(account(TPOT, 0.5, 2.0))
 
 
 def test_what_cannot_be_compared_says_so() -> None:

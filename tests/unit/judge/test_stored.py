@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_llmperf.judge import LOOKS, SINGLE, judge, provisional, refuse
+from pytest_llmperf.judge import LOOKS, SINGLE, from_now, judge, provisional, refuse
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.verdict import Verdict, Word
 from pytest_llmperf.stats.variance import sessions
@@ -280,3 +280,23 @@ def test_only_a_stored_reference_can_be_provisional() -> None:
     exact = one([[2.0]], [[2.0]], ACCEPTANCE, cv=0)
     (none,) = refuse([gate(TPOT)], "no file")
     assert provisional(exact, gate(ACCEPTANCE, cv=0)) == provisional(none, gate(TPOT)) == ""
+
+
+def test_a_baseline_of_one_session_varies_as_much_as_its_own_runs_do() -> None:
+    quiet, wild = [[99.9, 100.1, 100.0, 100.0]], [[70.0, 130.0, 100.0, 95.0]]
+    calm, loud = (one([[85.0]], baseline, THROUGHPUT) for baseline in (quiet, wild))
+    assert calm.word is Word.REGRESSED
+    assert loud.word is Word.INCONCLUSIVE
+    assert loud.smallest_visible is not None
+    assert loud.smallest_visible > 0.4
+
+
+def test_runs_that_are_there_already_are_judged_together() -> None:
+    assert from_now(LOOKS, 0) == LOOKS
+    assert from_now(LOOKS, 1) == LOOKS
+    four, five = from_now(LOOKS, 4)
+    assert (four.runs, four.beta) == (4, 0.05)
+    assert four.alpha == pytest.approx(0.03)
+    assert five == LOOKS[-1]
+    (all_of_them,) = from_now(LOOKS, 9)
+    assert (all_of_them.runs, round(all_of_them.alpha, 9)) == (9, 0.07)

@@ -138,7 +138,7 @@ RESULTS = {
     ),
     "published": replace(
         with_verdicts(LATENCY),
-        account="speculation: acceptance length 1.7 >= 1.43, where it breaks even",
+        account="mtp against plain: speculation pays: acceptance length 1.7, and it breaks even at 1.43",
         beside=(
             Beside(
                 published=Published(
