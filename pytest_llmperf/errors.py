@@ -91,6 +91,10 @@ class BusyError(LlmperfError):
     """Another measurement held the machine or its GPUs for longer than a lease waits; nothing was measured."""
 
 
+class BudgetError(LlmperfError):
+    """A suite has taken the time that it may take in one session; what is left of it is not run."""
+
+
 class ClientError(LlmperfError):
     """A worker of the load client crashed or fell silent; the run says nothing about the engine."""
 

@@ -56,6 +56,7 @@ class Behaviour:
         together: no answer begins before so many requests are in flight; 0 for none.
         one_request_per_connection: close after each answer without having said so.
         silent_metrics: never answer GET /metrics.
+        accepts: accepted drafts of each verify step that GET /metrics counts; 0 to count none.
         replay: file with a recorded stream to send instead of words.
     """
 
@@ -75,6 +76,7 @@ class Behaviour:
     together: int = 0
     one_request_per_connection: bool = False
     silent_metrics: bool = False
+    accepts: float = 0.0
     replay: str = ""
 
     def fault_of(self, number: int) -> tuple[str, int]:
@@ -159,11 +161,19 @@ class FakeServer:
         finally:
             writer.close()
 
+    def _counters(self) -> bytes:
+        """Four verify steps an answer, so that answers of 16 tokens and more can have been made so."""
+        steps = 4 * len(self.seen)
+        return f"fake_steps_total {steps}\nfake_accepted_total {steps * self.behaviour.accepts}\n".encode()
+
     async def _answer(self, request: Seen, writer: asyncio.StreamWriter) -> None:
         if request.path == "/metrics":
             self.scrapes += 1
             if self.behaviour.silent_metrics:
                 await self._never.wait()
+            if self.behaviour.accepts:
+                writer.write(_whole(200, self._counters()))
+                return
         if not request.path.startswith("/v1/c"):
             writer.write(_whole(200, json.dumps({"object": "list", "data": [{"id": "fake"}]}).encode()))
             return

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "pytest_llmperf"
 LAYERS = (
     "__init__ plugin cli",
     "pipeline",
-    "engines launchers load telemetry leases baseline reports suitefile datasets injection",
+    "engines launchers load telemetry leases baseline history reports suitefile datasets injection",
     "judge",
     "checks workload metrics stats",
     "model registry",

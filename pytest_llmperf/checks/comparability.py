@@ -18,7 +18,7 @@ REFUSE: Mapping[str, str] = {
     "hardware": "hardware class, as in baseline paths (8x-nvidia-h200)",
     "workload": "digest of what is asked, without the seed",
     "weights": "real, dummy or synthetic",
-    "acceptance": "of speculative decoding: natural, synthetic or none",
+    "acceptance": "of speculative decoding: natural, synthetic or none; a loss made on purpose may be synthetic",
     "client": "kind of load generator",
     "client_placement": "where its processes run beside the engine (pinned, shared, remote)",
 }
@@ -55,8 +55,15 @@ def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> lis
         wanted, found = baseline_facts.get(key), facts.get(key, "unknown")
         if wanted is None or wanted == found or (key == "hardware" and wanted == ANY_HARDWARE):
             continue
+        if key == "acceptance" and wanted == "natural" and found == "synthetic" and _told_to_lose(facts):
+            continue
         reasons.append(f"{key}: baseline {_short(wanted)}, here {_short(found)}")
     return reasons
+
+
+def _told_to_lose(facts: Mapping[str, str]) -> bool:
+    """Whether acceptance was lost on purpose: most engines can lose it only by being told what to accept."""
+    return facts.get(INJECTED, "").startswith("acceptance=")
 
 
 def refused_goodput(baseline_environment: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:

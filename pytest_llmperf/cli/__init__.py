@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from pytest_llmperf import __version__
-from pytest_llmperf.cli import baseline, calibrate, compare, doctor, prove, report
+from pytest_llmperf.cli import baseline, calibrate, compare, doctor, history, prove, report
 from pytest_llmperf.cli.status import INTERRUPTED, USAGE
 
 
@@ -44,5 +44,6 @@ def _parser() -> argparse.ArgumentParser:
     report.add(commands)
     compare.add(commands)
     calibrate.add(commands)
+    history.add(commands)
     prove.add(commands)
     return parser

@@ -6,7 +6,9 @@ import argparse
 import os
 import secrets
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from pytest_llmperf.cli.status import FINE, REGRESSION
 if TYPE_CHECKING:
     from pytest_llmperf.model.case import Case
 
+_REVISION = "git:"
 _ABOUT = """\
 Makes a loss of twice its margin under every gate (a margin of 5 % is tried with a loss of 9.75 % or a rise of 10.25 %)
 and lists the gates that did not turn red. The loss is made in the traffic between client and engine, or in the engine,
@@ -36,7 +39,12 @@ def add(commands: Any) -> None:
     parser.add_argument("suites", type=Path, nargs="+", metavar="SUITE", help="suite files, or folders of them")
     parser.add_argument("--engine", action="append", default=[], metavar="ARM", help="only this arm; repeatable")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as --llmperf-set; repeatable")
-    parser.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help="default baselines/")
+    parser.add_argument(
+        "--baselines",
+        default="baselines",
+        metavar="DIR|git:REF",
+        help="default baselines/; git:REF for what that held at a git revision",
+    )
     parser.add_argument("--save", type=Path, default=Path(".llmperf"), metavar="DIR", help="default .llmperf/")
     parser.set_defaults(run=_prove)
 
@@ -49,28 +57,45 @@ def _prove(arguments: argparse.Namespace) -> int:
 
     interrupted_by_sigterm()
     cases = _cases(arguments)
-    campaign = Campaign(
-        baselines=arguments.baselines,
-        save=arguments.save,
-        seed=secrets.randbits(48),
-        accept="none",
-        why="",
-        endpoint=None,
-        arguments="",
-        family=len(cases),
-        show=_show,
-    )
     found: list[Proof] = []
-    try:
-        for proof in prove(campaign, cases):
-            found.append(proof)
-            _show("")
-            for line in proofs.render(proof):
-                print(line, flush=True)
-    finally:
-        campaign.close()
+    with _baselines(arguments.baselines) as baselines:
+        campaign = Campaign(
+            baselines=baselines,
+            save=arguments.save,
+            seed=secrets.randbits(48),
+            accept="none",
+            why="",
+            endpoint=None,
+            arguments="",
+            family=len(cases),
+            show=_show,
+        )
+        try:
+            for proof in prove(campaign, cases):
+                found.append(proof)
+                _show("")
+                for line in proofs.render(proof):
+                    print(line, flush=True)
+        finally:
+            campaign.close()
     print(proofs.summary(found))
     return FINE if all(proof.state is State.ALIVE for proof in found) else REGRESSION
+
+
+@contextmanager
+def _baselines(named: str) -> Iterator[Path]:
+    """The folder of the baselines; those of a revision are written into one of their own, and removed again.
+
+    Raises:
+        UsageError: no such revision, or no repository.
+    """
+    if not named.startswith(_REVISION):
+        yield Path(named)
+        return
+    from pytest_llmperf.baseline.revision import check_out  # noqa: PLC0415 (--help answers at once)
+
+    with tempfile.TemporaryDirectory(prefix="llmperf-baselines-") as folder:
+        yield check_out(Path("baselines"), named.removeprefix(_REVISION), Path(folder))
 
 
 def _cases(arguments: argparse.Namespace) -> Sequence[Case]:

@@ -25,20 +25,34 @@ def cases_at(paths: Sequence[Path]) -> list[SavedCase]:
     Raises:
         UsageError: no run is there, or none can be read.
     """
-    from pytest_llmperf.errors import SavedRunError, UsageError  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.pipeline.saved import find_runs, read_run  # noqa: PLC0415
-    from pytest_llmperf.pipeline.saved_cases import by_case  # noqa: PLC0415
-
-    saved = []
-    for folder in (folder for path in paths for folder in find_runs(path)):
-        try:
-            saved.append(read_run(folder))
-        except SavedRunError as error:
-            print(f"left out: {error}", file=sys.stderr)
-    cases = by_case(saved)
-    if not cases:
-        raise UsageError(f"{', '.join(map(str, paths))}: no candidate run that can be read")
+    cases, unreadable = read_cases(paths)
+    for why in unreadable:
+        print(f"left out: {why}", file=sys.stderr)
     for case in cases:
         for run, why in case.left_out.items():
             print(f"left out: {run}: {why}", file=sys.stderr)
     return cases
+
+
+def read_cases(paths: Sequence[Path]) -> tuple[list[SavedCase], list[str]]:
+    """The same in silence, with what is wrong with each folder that cannot be read.
+
+    Raises:
+        UsageError: no run is there, or none can be read.
+    """
+    from pytest_llmperf.errors import SavedRunError, UsageError  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.history import read_facts  # noqa: PLC0415
+    from pytest_llmperf.pipeline.saved import find_runs  # noqa: PLC0415
+    from pytest_llmperf.pipeline.saved_cases import by_case  # noqa: PLC0415
+
+    saved, unreadable = [], []
+    for folder in (folder for path in paths for folder in find_runs(path)):
+        try:
+            saved.append(read_facts(folder))
+        except SavedRunError as error:
+            unreadable.append(str(error))
+    cases = by_case(saved)
+    if not cases:
+        first = f"; {unreadable[0]}" if unreadable else ""
+        raise UsageError(f"{', '.join(map(str, paths))}: no candidate run that can be read{first}")
+    return cases, unreadable

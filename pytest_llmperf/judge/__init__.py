@@ -5,7 +5,7 @@ metric and run, never a request. docs/verdicts.md explains the procedure and wha
 """
 
 from pytest_llmperf.judge.calibration import auto_margin, calibrate, calibrated
-from pytest_llmperf.judge.confirmation import confirm, unconfirmed
+from pytest_llmperf.judge.confirmation import confirm, cut_short, unconfirmed
 from pytest_llmperf.judge.failures import failures
 from pytest_llmperf.judge.looks import LOOKS, SINGLE, TURNS, Look
 from pytest_llmperf.judge.published import beside
@@ -14,5 +14,6 @@ from pytest_llmperf.judge.words import provisional
 
 __all__ = [
     "LOOKS", "SINGLE", "TURNS", "Look", "alternating", "auto_margin", "beside", "calibrate", "calibrated", "confirm",
-    "failures", "judge", "open_turns", "provisional", "refuse", "sequential", "unconfirmed", "undecided", "void",
+    "cut_short", "failures", "judge", "open_turns", "provisional", "refuse", "sequential", "unconfirmed", "undecided",
+    "void",
 ]  # fmt: skip

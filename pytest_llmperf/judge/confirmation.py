@@ -51,3 +51,10 @@ def unconfirmed(verdict: Verdict, why: str = "no fresh start was possible") -> V
     if verdict.word is not Word.REGRESSED:
         return verdict
     return replace(verdict, cause=f"unconfirmed: {why}")
+
+
+def cut_short(verdict: Verdict, why: str) -> Verdict:
+    """An undecided verdict that says why no further run was made; other verdicts are returned as they are."""
+    if verdict.word is not Word.INCONCLUSIVE or verdict.p_pass is None:
+        return verdict
+    return replace(verdict, cause=f"{verdict.cause}; not run again: {why}")

@@ -6,7 +6,7 @@ A report that credits one option with what only the pair of them does is the rea
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pytest_llmperf.judge.evidence import Evidence
 from pytest_llmperf.model.gate import Gate
@@ -15,6 +15,11 @@ from pytest_llmperf.stats.trend import effect
 
 Cell = tuple[bool, bool]
 """Whether the first and the second option are on."""
+
+CELL_NAMES: Mapping[Cell, str] = {
+    (False, False): "neither", (True, False): "first", (False, True): "second", (True, True): "both",
+}  # fmt: skip
+"""In the order in which they are named to people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +52,27 @@ class Factorial:
     interaction: Influence
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FourWays:
+    """One case with two options in all four ways.
+
+    Attributes:
+        case: id, of the cell with both options.
+        cells: what was measured in each, in words.
+        changed: facts that differ from the cell with neither option: key -> (there, here).
+        effects: by metric.
+        refused: metrics that could not be compared, each with the reason.
+        why: why none could, "" where one could be tried.
+    """
+
+    case: str
+    cells: Mapping[Cell, str]
+    changed: Mapping[Cell, Mapping[str, tuple[str, str]]]
+    effects: Mapping[str, Factorial] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+
+
 def factorial(gate: Gate, cells: Mapping[Cell, Sequence[Observation]]) -> Factorial:
     """Least squares ``y = a + b A + c B + d AB + e time`` over the runs of all four cells.
 
@@ -56,10 +82,10 @@ def factorial(gate: Gate, cells: Mapping[Cell, Sequence[Observation]]) -> Factor
         ValueError: a cell without runs, two runs at one place in time, too few runs, or options that follow each other
             so that a trend cannot be told from them.
     """
-    missing = [cell for cell in _CELLS if not cells.get(cell)]
+    missing = [cell for cell in CELL_NAMES if not cells.get(cell)]
     if missing:
-        raise ValueError(f"{gate.metric.name}: no run with the options at {missing[0]}")
-    runs = sorted(((each, cell) for cell in _CELLS for each in cells[cell]), key=lambda run: run[0].order)
+        raise ValueError(f"{gate.metric.name}: no run with {CELL_NAMES[missing[0]]}")
+    runs = sorted(((each, cell) for cell in CELL_NAMES for each in cells[cell]), key=lambda run: run[0].order)
     if len({each.order for each, _ in runs}) < len(runs):
         raise ValueError(f"{gate.metric.name}: the runs need one order in time")
     values = [gate.transform(each.value) for each, _ in runs]
@@ -81,6 +107,3 @@ def factorial(gate: Gate, cells: Mapping[Cell, Sequence[Observation]]) -> Factor
         second=influence(both, first, second),
         interaction=influence(first, second, both),
     )
-
-
-_CELLS: tuple[Cell, ...] = ((False, False), (False, True), (True, False), (True, True))

@@ -76,6 +76,7 @@ def verdict(gate: Gate, reference: Sample, candidate: Sample, word: Word, cause:
         metric=gate.metric.name,
         word=word,
         margin=gate.margin,
+        at_least=gate.at_least,
         reference=reference.average,
         measured=mean(measured) if measured and all(map(math.isfinite, measured)) else None,
         runs=len(candidate.runs),

@@ -213,14 +213,14 @@ def _unusable(gate: Gate, there: Sample, here: Sample, runs: int) -> Verdict | N
     """INVALID or NO BASELINE where the values of a side cannot be judged."""
     name = gate.metric.name
     if here.fault:
-        return verdict(gate, there, here, Word.INVALID, f"{name}: {here.fault}")
+        return verdict(gate, there, here, Word.INVALID, here.fault)
     if len(here.runs) < runs:  # judging the rest would select runs
-        return verdict(gate, there, here, Word.INVALID, f"{name}: no value in {runs - len(here.runs)} of {runs} runs")
+        return verdict(gate, there, here, Word.INVALID, f"no value in {runs - len(here.runs)} of {runs} runs")
     if not there.runs and gate.reference is None:
         return verdict(gate, there, here, Word.NO_BASELINE, f"the baseline has no {name}")
     if there.fault:
         side = f"reference {gate.reference!r}" if gate.reference else "baseline"
-        return verdict(gate, there, here, Word.INVALID, f"{name} of the {side}: {there.fault}")
+        return verdict(gate, there, here, Word.INVALID, f"{side}: {there.fault}")
     return None
 
 

@@ -46,9 +46,20 @@ class Case:
         wanted = {gate.reference for gate in self.gates if gate.reference is not None}
         return tuple(arm for name, arm in self.suite.arms.items() if name in wanted)
 
+    @property
+    def plain_gates(self) -> tuple[Gate, ...]:
+        """Each gated metric once, for a comparison of the caller's: no reference, no promise, no calibration.
+
+        Of several gates the first one's margin holds: that of ``gates:`` where there is one, else a relation's.
+        """
+        first: dict[str, Gate] = {}
+        for gate in self.gates:
+            first.setdefault(gate.metric.name, replace(gate, reference=None, at_least=None, auto=False))
+        return tuple(first.values())
+
     def against(self, reference: str) -> Case:
-        """The case as an A/B: every gate compares with the arm ``reference``, and both run apart."""
-        gates = tuple(replace(gate, reference=reference, at_least=None) for gate in self.gates)
+        """The case as an A/B: each gated metric is compared once, with the arm ``reference``, and both run apart."""
+        gates = tuple(replace(gate, reference=reference) for gate in self.plain_gates)
         return replace(self, gates=gates, apart=True)
 
     def restricted_to(self, groups: frozenset[Group]) -> Case:

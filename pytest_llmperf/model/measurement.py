@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,15 @@ class Observation:
     order: int
 
 
+class OneRun(NamedTuple):
+    """One run's values of all metrics, and those that may not be judged, each with the reason."""
+
+    session: str
+    order: int
+    values: Mapping[str, float]
+    invalid: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """Values by metric name. A metric that could not be computed is absent, never zero.
@@ -28,6 +38,17 @@ class Measurement:
 
     samples: Mapping[str, tuple[Observation, ...]]
     invalid: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of_runs(cls, runs: Iterable[OneRun]) -> Measurement:
+        """The values of ``runs``, in their order; what is invalid in one run is so, with the reason of the first."""
+        samples: dict[str, list[Observation]] = {}
+        invalid: dict[str, str] = {}
+        for run in runs:
+            invalid = {**run.invalid, **invalid}
+            for name, value in run.values.items():
+                samples.setdefault(name, []).append(Observation(value, run.session, run.order))
+        return cls({name: tuple(values) for name, values in samples.items()}, invalid)
 
     def of(self, metric: str) -> tuple[Observation, ...]:
         """The observations of one metric, () when there are none."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.injection import Injection
 from pytest_llmperf.model.verdict import Verdict
 
@@ -23,14 +22,17 @@ class Proof:
     """What came of one gate of one case.
 
     Attributes:
+        metric: name of the one that the gate judges.
         injection: what was done; None when nothing could be.
         verdict: under the loss; None without one.
+        synthetic: whether the engine lost its acceptance by being told what to accept.
         why: of a gate that is not alive.
     """
 
     case: str
-    gate: Gate
-    injection: Injection | None
+    metric: str
     state: State
+    injection: Injection | None = None
     verdict: Verdict | None = None
+    synthetic: bool = False
     why: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
@@ -27,9 +28,14 @@ class Quarantine:
     until: date
     line: int = 0
 
-    def holds(self, case: str, metric: str, on: date) -> bool:
-        """Whether it excuses a metric of a case on a day."""
+    def holds(self, case: str, metric: str | None, on: date) -> bool:
+        """Whether it excuses a metric of a case on a day; None for the case as a whole."""
         return on <= self.until and fnmatchcase(case, self.cases) and (not self.metrics or metric in self.metrics)
 
     def __str__(self) -> str:
         return f"quarantined until {self.until} by {self.owner}: {self.why}"
+
+
+def excuse(entries: Iterable[Quarantine], case: str, metric: str | None, on: date) -> str:
+    """What the first entry that holds says, "" where none does; see ``Quarantine.holds``."""
+    return next((str(entry) for entry in entries if entry.holds(case, metric, on)), "")

@@ -23,6 +23,8 @@ class CaseResult:
         variant: whether it was a variant, or had a loss injected: then it must never be accepted as the baseline.
         arguments: the options that measure the same again.
         verdicts: of every gated metric that was selected.
+        failures: of the requests, where the suite lets some of them fail.
+        quarantine: why, by whom and until when no red of the case counts; "" where they do.
         beside: published numbers beside what was measured; they are no verdicts.
         account: whether speculation pays, in words, where an arm with it was compared with one without; else "".
         metrics: mean of the candidate's runs for every metric that could be computed, gated or not.
@@ -44,6 +46,8 @@ class CaseResult:
     variant: bool = False
     arguments: str = ""
     verdicts: tuple[Verdict, ...] = ()
+    failures: Verdict | None = None
+    quarantine: str = ""
     beside: tuple[Beside, ...] = ()
     account: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -59,6 +63,8 @@ class CaseResult:
         """Plain JSON values; ``from_dict`` is the inverse."""
         plain = asdict(self)
         plain["verdicts"] = [{**verdict, "word": str(verdict["word"])} for verdict in plain["verdicts"]]
+        if self.failures is not None:
+            plain["failures"]["word"] = str(self.failures.word)
         plain["beside"] = [each.to_dict() for each in self.beside]
         plain["findings"] = [finding.to_dict() for finding in self.findings]
         return plain
@@ -68,6 +74,7 @@ class CaseResult:
         """The result that ``to_dict`` wrote."""
         values = dict(plain)
         values["verdicts"] = tuple(_verdict(verdict) for verdict in values["verdicts"])
+        values["failures"] = None if values["failures"] is None else _verdict(values["failures"])
         values["beside"] = tuple(Beside.from_dict(each) for each in values["beside"])
         values["findings"] = tuple(_finding(finding) for finding in values["findings"])
         values["changed"] = {key: (old, new) for key, (old, new) in values["changed"].items()}

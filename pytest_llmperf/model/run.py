@@ -12,7 +12,8 @@ from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 
-Role = Literal["candidate", "reference", "warmup", "confirmation"]
+Role = Literal["candidate", "reference", "warmup", "confirmation", "twin"]
+"""``twin``: the same requests to two arms, to compare what they say; never measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +47,8 @@ class ClientFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """One repeat.
+class RunFacts:
+    """All that is known of one repeat but its columns.
 
     Attributes:
         id: unique, sorts by time; also the name of its folder.
@@ -72,10 +73,16 @@ class Run:
     seed: int
     plan_digest: str
     window_ns: tuple[int, int]
-    records: Records
     client: ClientFacts
     acceptance: Acceptance | None
     environment: Mapping[str, str]
     findings: tuple[Finding, ...] = ()
     prefix_hits: PrefixHits | None = None
     folder: Path | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(RunFacts):
+    """One repeat, with what happened to each request."""
+
+    records: Records

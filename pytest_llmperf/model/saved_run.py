@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from pytest_llmperf.model.run import Run
+from pytest_llmperf.model.records import Records
+from pytest_llmperf.model.run import Run, RunFacts
 from pytest_llmperf.model.slo import Slo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SavedRun:
-    """A run, as it was read back.
+class SavedFacts:
+    """What ``run.json`` says of a run: all but its columns.
 
     Attributes:
-        run: whole, its records and findings included; ``folder`` is where it was read from.
+        run: findings included; ``folder`` is where it was read from.
         values: its metrics as they were computed when it was saved, by name; also of names that we no longer know.
         totals: duration, requests and tokens as they were counted then, by vLLM's names.
         slo: the limits of goodput.
@@ -25,7 +26,7 @@ class SavedRun:
         version: of the pytest-llmperf that saved it, "" where the file does not say.
     """
 
-    run: Run
+    run: RunFacts
     values: Mapping[str, float]
     totals: Mapping[str, float | int | None]
     slo: Slo | None
@@ -33,3 +34,18 @@ class SavedRun:
     workload: str
     asked: Mapping[str, Any]
     version: str
+
+    def with_records(self, records: Records) -> SavedRun:
+        """The whole run."""
+        return SavedRun(**{**_parts(self), "run": Run(**_parts(self.run), records=records)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRun(SavedFacts):
+    """A run, as it was read back whole."""
+
+    run: Run
+
+
+def _parts(value: SavedFacts | RunFacts) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}

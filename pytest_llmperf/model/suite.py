@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_llmperf.errors import Mistake
 from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.quarantine import Quarantine
@@ -223,6 +224,7 @@ class Suite:
         workloads: by name, after ``matrix`` is multiplied out.
         slo: the limits of goodput, None where there are none.
         loads: what each workload runs under, by workload name.
+        unset: by arm, the variables that it needs and that are not set here: it may not run, and is not whole.
         overrides: those given on the command line that applied here, KEY -> VALUE as text.
         failures: how many requests may fail; None where a single one fails the case.
         quarantine: the cases whose red does not count for a while.
@@ -243,6 +245,7 @@ class Suite:
     request_timeout_s: float
     slo: Slo | None = None
     loads: Mapping[str, tuple[Load, ...]] = field(default_factory=dict)
+    unset: Mapping[str, tuple[Mistake, ...]] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
     failures: FailureGate | None = None
     quarantine: tuple[Quarantine, ...] = ()

@@ -48,6 +48,7 @@ class Verdict:
         metric: name.
         word: the outcome.
         margin: the gate's margin.
+        at_least: the gate's, where it has one.
         reference: mean of the reference on the metric's own scale; None without one.
         measured: mean of the candidate; None when nothing could be measured.
         change: candidate against reference.
@@ -68,6 +69,7 @@ class Verdict:
     metric: str
     word: Word
     margin: float
+    at_least: float | None = None
     reference: float | None = None
     measured: float | None = None
     change: float | None = None

@@ -8,31 +8,24 @@ which read those files read ours; what vLLM has no word for is under ``llmperf``
 from __future__ import annotations
 
 import json
-import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pytest_llmperf import __version__
+from pytest_llmperf import __version__, history
+from pytest_llmperf.errors import SavedRunError
 from pytest_llmperf.model.case import Case, workload_digest
 from pytest_llmperf.model.records import Int64, Outcome, Records, TokenSource
 from pytest_llmperf.model.run import Role, Run
 from pytest_llmperf.model.suite import Load
 
-FORMAT = 1
-"""Of ``run.json``; raised when a reader of the format before would misread a file. Files of 0 do not say it, and lack
-what goodput and throughput per GPU need."""
-
 
 def new_folder(root: Path, case: Case, role: Role, now: datetime) -> Path:
-    """A folder for one run, made here; its name sorts by time and is unique across processes."""
-    stamp = f"{now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03d}"
-    folder = root / "runs" / f"{stamp}-{_label(case)}-{role}-{secrets.token_hex(3)}"
-    folder.mkdir(parents=True)
-    return folder
+    """A folder for one run, made here; ``history.candidates`` finds it by its name."""
+    return history.new_folder(root, case.id, role, now)
 
 
 def save(folder: Path, run: Run, values: Mapping[str, float], case: Case, log: bytes) -> None:
@@ -57,7 +50,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
         **totals(run),
         **values,
         "llmperf": {
-            "format": FORMAT,
+            "format": history.FORMAT,
             "version": __version__,
             "id": run.id,
             "suite": run.suite,
@@ -131,18 +124,12 @@ EARLIER_RUNS = 5
 
 def earlier_run_seconds(root: Path, case: Case) -> float | None:
     """Mean duration of the newest saved candidate runs of a case; None when there are none."""
-    pattern = f"*-{_label(case)}-candidate-*/run.json"
     durations = []
-    for path in sorted((root / "runs").glob(pattern), reverse=True)[:EARLIER_RUNS]:
+    for folder in islice(history.candidates(root, case.id), EARLIER_RUNS):
         try:
-            saved = json.loads(path.read_text(encoding="utf-8"))
-            known = (saved["llmperf"]["suite"], saved["llmperf"]["case"]), float(saved["duration"])
-        except (OSError, ValueError, KeyError, TypeError):
+            saved = history.read_facts(folder)
+        except SavedRunError:
             continue  # a damaged run only makes the forecast poorer
-        if known[0] == (case.suite.name, case.id):
-            durations.append(known[1])
+        if (saved.run.suite, saved.run.case) == (case.suite.name, case.id):
+            durations.append(float(saved.totals["duration"] or 0))
     return sum(durations) / len(durations) if durations else None
-
-
-def _label(case: Case) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", case.id)

@@ -23,15 +23,18 @@ from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.injection import Injection
 from pytest_llmperf.model.measurement import Measurement
+from pytest_llmperf.model.quarantine import excuse
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.pipeline.budget import Budgets
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
 from pytest_llmperf.pipeline.injecting import Injector
-from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
-from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool
+from pytest_llmperf.pipeline.ongoing import Ongoing, settle
+from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool, server_key
+from pytest_llmperf.pipeline.shelf import Shelf
 from pytest_llmperf.telemetry import host as hosts
 
 ENDPOINT_KEY = "LLMPERF_API_KEY"
@@ -67,6 +70,10 @@ class Campaign:
     inject: Injection | None = None
     clock: Clock = CLOCK
     _seeds: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def _budgets(self) -> Budgets:
+        return Budgets(self.clock)
 
     @cached_property
     def servers(self) -> ServerPool:
@@ -135,11 +142,13 @@ class Campaign:
             subject=self._named(case),
             variant=case.arm.variant_of is not None or self.inject is not None or case.apart,
             arguments=self.arguments,
+            quarantine=excuse(case.suite.quarantine, case.id, None, self.clock.utc_now().date()),
         )
         if reason := self.unavailable(case):
             return replace(result, skipped=reason)
         findings: tuple[Finding, ...] = ()
         try:
+            self._budgets.require_time(case.suite)
             datasets.supply(case)  # before any engine starts, and before a wait for the host; what is read is kept
             findings = (self._idle,)
             if not live or case.apart:  # each run of an A/B starts a server of its own
@@ -163,7 +172,14 @@ class Campaign:
             return self.servers.get(self.subject(case), generation_timeout_s=case.suite.stall_timeout_s)
 
     def measure(self, case: Case, prepared: CaseResult, recorded: Sequence[Gate]) -> CaseResult:
+        """``begin`` and ``settle`` of one case."""
+        begun = self.begin(case, prepared, recorded)
+        return settle([begun])[0] if isinstance(begun, Ongoing) else begun
+
+    def begin(self, case: Case, prepared: CaseResult, recorded: Sequence[Gate]) -> Ongoing | CaseResult:
         """Measure and judge a prepared case; a failure of the engine is part of the result, never raised.
+
+        What comes back is the result, or one that ``ongoing.settle`` gives after its reds were confirmed.
 
         Args:
             case: with the selected gates only.
@@ -173,31 +189,19 @@ class Campaign:
         unfit = [str(finding) for finding in prepared.findings if finding.invalidates]
         if unfit:
             return replace(prepared, verdicts=tuple(judge.void(case.gates, "; ".join(unfit))))
-        start = self.clock.monotonic_ns()
         try:
             work = self._work(case, recorded)
         except LlmperfError as error:  # a file has gone since the case was prepared
             return replace(prepared, verdicts=tuple(judge.void(case.gates, f"nothing was measured: {error}")))
-        judged, failure = Judged((), {}), ""
-        try:
-            with HostLease(show=self.show), work.injecting():
-                judged = judge_case(work.case, work, self._shelf(case), prepared, self.clock)
-        except EngineError as error:
-            failure = error.describe()
-            self._discard(case, error)
-        except (LlmperfError, OSError) as error:
-            judged = Judged(tuple(judge.void(case.gates, f"nothing was judged: {error}")), {})
-        return replace(
-            prepared,
-            verdicts=judged.verdicts,
-            changed=judged.changed,
-            failure=failure,
-            metrics=work.mean_values(),
-            findings=(*prepared.findings, *work.findings()),
-            environment=work.facts(),
-            runs=tuple(work.executed),
-            elapsed_s=(self.clock.monotonic_ns() - start) / 1e9,
+        ongoing = Ongoing(
+            prepared=prepared,
+            work=work,
+            shelf=self._shelf(case),
+            clock=self.clock,
+            discard=lambda error: self._discard(case, error),
         )
+        ongoing.measure()
+        return ongoing
 
     def measure_only(self, case: Case, runs: int) -> Measurement:
         """``runs`` runs of a case after warm-up, without a verdict.
@@ -215,6 +219,11 @@ class Campaign:
             self._discard(case, error)
             raise
         return measurement(work.of("candidate"))
+
+    def sharing(self, case: Case, others: Mapping[str, Case]) -> list[str]:
+        """The names of those among ``others`` whose subject runs on the same server."""
+        key = server_key(self.subject(case))
+        return [name for name, other in others.items() if server_key(self.subject(other)) == key]
 
     def keep_for(self, cases: Sequence[Case]) -> None:
         """Stop the servers that the cases which follow do not need."""
@@ -258,6 +267,7 @@ class Campaign:
             hardware=self.machine(case, self.subject(case)).slug,
             accept=self.accept,
             why=self.why,
+            save=self.save,
             family=self.family,
         )
 
@@ -275,6 +285,7 @@ class Campaign:
             material=supplied.material,
             dealer=self.dealer,
             recorded=tuple(recorded),
+            time_left_s=lambda: self._budgets.left_s(case.suite),
             injector=None if self.inject is None or self.inject.kind == "acceptance" else Injector(self.inject),
         )
 

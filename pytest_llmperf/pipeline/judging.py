@@ -3,104 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from pytest_llmperf import baseline, judge
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.clock import Clock
-from pytest_llmperf.errors import BaselineError, UsageError, shown
+from pytest_llmperf.errors import BaselineError, SanityError, shown
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.model.verdict import Verdict, Word
-from pytest_llmperf.pipeline.commit import commit_at
-from pytest_llmperf.pipeline.execute import Trial
+from pytest_llmperf.pipeline.execute import Trial, reasons
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
+from pytest_llmperf.pipeline.recording import record
+from pytest_llmperf.pipeline.shelf import Shelf
+from pytest_llmperf.pipeline.speculation import Account, account
 
-ACCEPTED_RUNS = 3
-"""Runs that one accepted session records; more runs of one session hardly sharpen a baseline, more sessions do."""
+NO_TIME = "the suite's budget leaves no time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
-    """Where stored baselines are, and whether this session may write them.
+class Judged:
+    """What a case comes to.
 
     Attributes:
-        family: number of gated cases, over which p-values are adjusted.
+        verdicts: in the order of the case's gates.
+        failures: of the requests, where the suite lets some of them fail.
+        account: whether speculation pays, where an arm with it was compared with one without.
+        changed: which facts differ from the reference.
     """
 
-    store: baseline.Store
-    hardware: str
-    accept: baseline.Mode
-    why: str
-    family: int
+    verdicts: tuple[Verdict, ...] = ()
+    failures: Verdict | None = None
+    account: Account = field(default_factory=Account)
+    changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
-    def read(self, case: Case) -> list[baseline.Baseline]:
-        """The stored baselines of a case that may serve here."""
-        return self.store.read_case(self.hardware, case.suite.name, case.id, any_hardware=_any_hardware(case))
-
-    def place(self, case: Case, gate: Gate) -> Path:
-        """The file that has, or would have, the baseline of one gate."""
-        return self.store.path(self._slug(case, gate), case.suite.name, case.id)
-
-    def records(self, case: Case, gate: Gate) -> bool:
-        """Whether this session writes the baseline of one gate instead of judging by it."""
-        if self.accept != "missing":
-            return self.accept == "all"  # without a look at the old one, which may be broken
-        return baseline.may_write(self.accept, self.store.read(self._slug(case, gate), case.suite.name, case.id))
-
-    def _slug(self, case: Case, gate: Gate) -> str:
-        return baseline.slug_of(gate.metric.name, self.hardware, any_hardware=_any_hardware(case))
+    @property
+    def red(self) -> bool:
+        """Whether a loss was found that a fresh start has to confirm."""
+        return any(verdict.word is Word.REGRESSED for verdict in self.verdicts)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Verdicts in the order of the case's gates, and which facts differ from the stored baseline's."""
-
-    verdicts: tuple[Verdict, ...]
-    changed: Mapping[str, tuple[str, str]]
-
-
-def judge_case(case: Case, work: CaseMeasurement, shelf: Shelf, prepared: CaseResult, clock: Clock) -> Judged:
-    """Measure what the gates need and judge it; a red is measured again after a fresh start.
+def judge_case(work: CaseMeasurement, shelf: Shelf, prepared: CaseResult, clock: Clock) -> Judged:
+    """Measure what the gates need and judge it; what is REGRESSED is not confirmed yet.
 
     Raises:
-        EngineError: the engine died, hung or sent wrong answers.
+        EngineError: the engine died, hung, sent wrong answers, or failed more requests than it may.
     """
-    gates = case.gates
-    verdicts = _within_session(work, gates)
+    case = work.case
+    verdicts = _within_session(work, shelf.family)
     environment: Mapping[str, str] = {}
-    stored = [gate for gate in gates if gate.reference is None]
+    stored = [gate for gate in case.gates if gate.reference is None]
     if stored:
-        found, environment = _stored(case, work, stored, shelf, prepared, clock)
+        found, environment = _stored(work, stored, shelf, prepared, clock)
         verdicts |= found
-    confirmed = _confirmed(work, gates, [verdicts[gate.metric.name] for gate in gates])
     changed = {
         **{key: values for arm in case.references for key, values in _changed(work, arm).items()},
         **comparability.changed(environment, work.facts()),
     }
-    return Judged(tuple(confirmed), changed)
+    return Judged(
+        verdicts=tuple(verdicts[gate] for gate in case.gates),
+        failures=_failures(work, shelf.family),
+        account=account(work),
+        changed=changed,
+    )
+
+
+def unconfirmed(judged: Judged, why: str) -> Judged:
+    """The same, its reds marked as seen by one start alone."""
+    return replace(judged, verdicts=tuple(judge.unconfirmed(verdict, why) for verdict in judged.verdicts))
+
+
+def confirmed(work: CaseMeasurement, judged: Judged, *, family: int) -> Judged:
+    """Measure once more, the candidate on a fresh start; only the reds that are seen again stay red.
+
+    Raises:
+        EngineError: the engine died, hung or sent wrong answers.
+    """
+    gates = work.case.gates
+    red = {gate.reference for gate, each in zip(gates, judged.verdicts, strict=True) if each.word is Word.REGRESSED}
+    before, after = work.pair([arm for arm in work.case.references if arm.name in red])
+    verdicts = (
+        _confirm(verdict, gate, before.get(gate.reference or ""), after)
+        for gate, verdict in zip(gates, judged.verdicts, strict=True)
+    )
+    return replace(judged, verdicts=tuple(verdicts), failures=_failures(work, family))
 
 
 def _changed(work: CaseMeasurement, arm: Arm) -> Mapping[str, tuple[str, str]]:
     return comparability.changed(work.facts("reference", arm.name), work.facts())
-
-
-def _confirmed(work: CaseMeasurement, gates: Sequence[Gate], verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Measure once more after a fresh start of the candidate; only the reds that are seen again stay red."""
-    red = [gate for gate, verdict in zip(gates, verdicts, strict=True) if verdict.word is Word.REGRESSED]
-    if not red:
-        return list(verdicts)
-    if not work.servers.can_restart(work.subject):
-        return [judge.unconfirmed(verdict) for verdict in verdicts]
-    arms = {gate.reference for gate in red}
-    before, after = work.fresh_pair([arm for arm in work.case.references if arm.name in arms])
-    return [
-        _confirm(verdict, gate, before.get(gate.reference or ""), after)
-        for gate, verdict in zip(gates, verdicts, strict=True)
-    ]
 
 
 def _confirm(verdict: Verdict, gate: Gate, before: Trial | None, after: Trial) -> Verdict:
@@ -115,55 +108,82 @@ def _confirm(verdict: Verdict, gate: Gate, before: Trial | None, after: Trial) -
     return verdict if reference is None else judge.confirm(verdict, gate, reference, after.values[name])
 
 
-def _within_session(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
+def _within_session(work: CaseMeasurement, family: int) -> dict[Gate, Verdict]:
+    """The verdicts of the gates that compare with an arm."""
+    gates = [gate for gate in work.case.gates if gate.reference is not None]
     if work.case.apart:
-        return _apart(work, gates)
-    arms = {gate.reference for gate in gates if gate.reference is not None}
-    if arms:
+        return _apart(work, gates, family)
+    if gates:
         work.interleave(judge.TURNS[0].runs)
-    verdicts: dict[str, Verdict] = {}
-    for arm in sorted(arms):
+        _failures(work, family)
+    verdicts: dict[Gate, Verdict] = {}
+    for arm in sorted({gate.reference or "" for gate in gates}):
         own = [gate for gate in gates if gate.reference == arm]
         if why := comparability.refused_output(work.facts("reference", arm), work.facts()):
-            judged = judge.refuse(own, f"{arm} is not comparable: {why}")
+            found = judge.refuse(own, f"{arm} is not comparable: {why}")
         else:
-            judged = judge.judge(measurement(work.of("reference", arm)), measurement(work.of("candidate")), own)
-        verdicts |= {verdict.metric: verdict for verdict in judged}
+            found = judge.judge(measurement(work.of("reference", arm)), measurement(work.of("candidate")), own)
+        verdicts |= zip(own, found, strict=True)
     return verdicts
 
 
-def _apart(work: CaseMeasurement, gates: Sequence[Gate]) -> dict[str, Verdict]:
+def _apart(work: CaseMeasurement, gates: Sequence[Gate], family: int) -> dict[Gate, Verdict]:
     """An A/B: turns until every gate is decided, or there were as many as the last look wants."""
     found: list[Verdict] = []
     for look in judge.TURNS:
+        if found and not work.affords(2 * (look.runs - len(work.of("candidate"))), fresh=True):
+            found = [judge.cut_short(verdict, NO_TIME) for verdict in found]
+            break
         work.interleave(look.runs)
+        _failures(work, family)
         found = judge.alternating(measurement(work.of("reference")), measurement(work.of("candidate")), gates)
         if not judge.open_turns(found):
             break
-    return {verdict.metric: verdict for verdict in found}
+    return dict(zip(gates, found, strict=True))
 
 
 def _stored(
-    case: Case, work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
-) -> tuple[dict[str, Verdict], Mapping[str, str]]:
+    work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
+) -> tuple[dict[Gate, Verdict], Mapping[str, str]]:
+    """The verdicts of the gates on a stored baseline, or of its recording; and the facts that it was measured under."""
+    case = work.case
     try:
         recorded = [gate for gate in gates if shelf.records(case, gate)]
         judged = [gate for gate in gates if gate not in recorded]
         baselines = shelf.read(case) if judged else []
-        verdicts = _record(case, work, recorded, shelf, prepared, clock) if recorded else {}
+        verdicts = record(work, recorded, shelf, prepared, clock) if recorded else []
     except BaselineError as error:
-        return {verdict.metric: verdict for verdict in judge.refuse(gates, str(error))}, {}
+        return dict(zip(gates, judge.refuse(gates, str(error)), strict=True)), {}
+    written = dict(zip(recorded, verdicts, strict=True))
     if not judged:
-        return verdicts, {}
+        return written, {}
+    found, reference = _looks(work, judged, baselines, shelf)
+    explained = (_explain(verdict, gate, case, shelf, reference) for verdict, gate in zip(found, judged, strict=True))
+    return written | dict(zip(judged, explained, strict=True)), reference.environment
+
+
+def _looks(
+    work: CaseMeasurement, gates: Sequence[Gate], baselines: Sequence[baseline.Baseline], shelf: Shelf
+) -> tuple[list[Verdict], baseline.Reference]:
+    """Runs until every gate is decided, within the suite's budget."""
+    found: list[Verdict] = []
+    recent: Measurement | None = None
     for look in judge.LOOKS:
+        if found and not work.affords(look.runs - len(work.of("candidate"))):
+            found = [judge.cut_short(verdict, NO_TIME) for verdict in found]
+            break
         work.run_candidate(look.runs)
+        _failures(work, shelf.family)
         reference = baseline.reference(baselines, work.facts())
+        if not found:
+            sessions = {trial.run.session for trial in work.trials}
+            now = work.clock.utc_now()
+            recent = shelf.recent(work.case, gates, baselines, facts=work.facts(), without=sessions, now=now)
         candidate = measurement(work.of("candidate"))
-        found = judge.sequential(reference.measurement, candidate, judged, family=shelf.family)
+        found = judge.sequential(reference.measurement, candidate, gates, recent=recent, family=shelf.family)
         if not judge.undecided(found):
             break
-    explained = (_explain(verdict, gate, case, shelf, reference) for verdict, gate in zip(found, judged, strict=True))
-    return verdicts | {verdict.metric: verdict for verdict in explained}, reference.environment
+    return found, reference
 
 
 def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: baseline.Reference) -> Verdict:
@@ -176,40 +196,20 @@ def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: 
     return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no file {place}")
 
 
-def _record(
-    case: Case, work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
-) -> dict[str, Verdict]:
-    if case.arm.variant_of is not None:
-        raise UsageError(
-            f"--llmperf-accept: {case.arm.name} is a variant of {case.arm.variant_of}, whose baseline its values would"
-            " become; accept without --llmperf-engine"
-        )
-    work.run_candidate(ACCEPTED_RUNS)
-    runs = measurement(work.of("candidate"))
-    # One file holds all stored gates of its kind, also those that -m or -k left out: a part would lose the rest.
-    places = {shelf.place(case, gate) for gate in gates}
-    accepted = baseline.accept(
-        replace(prepared, environment=work.facts()),
-        runs,
-        why=shelf.why,
-        on=clock.utc_now().date(),
-        commit=commit_at(case.suite.file.parent),
-        metrics=[gate.metric.name for gate in work.recorded if shelf.place(case, gate) in places],
-    )
-    shelf.store.write_case(shelf.hardware, case.suite.name, accepted, any_hardware=_any_hardware(case))
-    values = work.mean_values()
-    return {
-        gate.metric.name: Verdict(
-            metric=gate.metric.name,
-            word=Word.SKIPPED,
-            margin=gate.margin,
-            measured=values.get(gate.metric.name),
-            runs=len(work.of("candidate")),
-            cause=f"baseline recorded in {shown(shelf.place(case, gate))}",
-        )
-        for gate in gates
-    }
+def _failures(work: CaseMeasurement, family: int) -> Verdict | None:
+    """How the share of failed requests compares with what the suite lets fail; None where it lets none.
 
-
-def _any_hardware(case: Case) -> bool:
-    return case.suite.hardware.gpu is None
+    Raises:
+        SanityError: more of an arm's requests failed.
+    """
+    gate = work.case.suite.failures
+    if gate is None or not work.trials:
+        return None
+    found = {}
+    for arm in dict.fromkeys(trial.run.arm for trial in work.trials):
+        runs = [trial.run for trial in work.trials if trial.run.arm == arm]
+        failed, requests = sum(int((~run.records.ok).sum()) for run in runs), sum(len(run.records) for run in runs)
+        found[arm] = judge.failures(gate, failed, requests, family=family, runs=len(runs))
+        if found[arm].word is Word.FAILED:
+            raise SanityError(f"{arm}: {found[arm].cause}", evidence="\n".join(reasons([run.records for run in runs])))
+    return found.get(work.subject.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.run import Role
-from pytest_llmperf.model.suite import Arm
+from pytest_llmperf.model.suite import Arm, Load
 from pytest_llmperf.pipeline import archive, warmup
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial, execute
@@ -26,6 +27,9 @@ from pytest_llmperf.workload import Material
 
 INTERLEAVING = "ABBA"
 """Order of the turns of an in-session comparison: A is the reference, B the candidate. A linear drift cancels."""
+
+TWIN_REQUESTS, TWIN_TOKENS = 8, 128
+"""What two arms are asked to compare what they say; it costs time, one request after the other."""
 
 REPLACEMENTS = 2
 """Invalid runs of one case that are measured again; all of them stay in the record."""
@@ -59,6 +63,7 @@ class CaseMeasurement:
         dealer: gives each run its part of them.
         recorded: the gates whose metrics an accepted baseline keeps; judged for validity like those of the case.
         injector: makes a loss in the candidate's runs, or None; see ``pipeline.injecting``.
+        time_left_s: seconds that the suite may still take.
         run: how one run is made.
         trials: the runs that count, in order; ``executed`` has the ids of all, warm-up and invalid ones too.
         warm: sessions of servers that are warm.
@@ -77,6 +82,7 @@ class CaseMeasurement:
     dealer: Dealer
     recorded: tuple[Gate, ...] = ()
     injector: Injector | None = None
+    time_left_s: Callable[[], float] = lambda: math.inf
     run: Callable[[Task, Server, Clock, Callable[[str], None]], Trial] = execute
     trials: list[Trial] = field(default_factory=list)
     warm: set[str] = field(default_factory=set)
@@ -84,6 +90,8 @@ class CaseMeasurement:
     executed: list[str] = field(default_factory=list)
     _measured: int = 0
     _replacements: int = 0
+    _run_s: float = 0.0  # the longest run so far, and the longest way to a warm server
+    _start_s: float = 0.0
 
     def run_candidate(self, count: int) -> None:
         """Measure the candidate until there are ``count`` runs of it."""
@@ -110,15 +118,53 @@ class CaseMeasurement:
     def _turn(self, arm: Arm, side: Role, role: Role | None = None) -> Trial:
         """One run of one side, of a server of its own where the sides are apart."""
         if self.case.apart:
-            self.servers.alone(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
+            self._alone(arm, side)
         return self._measure(arm, side, role)
 
-    def fresh_pair(self, references: Sequence[Arm]) -> tuple[Mapping[str, Trial], Trial]:
-        """One more run of each of ``references``, by name, and one of the candidate after a fresh start of it."""
-        before = {arm.name: self._turn(arm, "reference", "confirmation") for arm in references}
+    def _alone(self, arm: Arm, side: Role) -> None:
+        self.servers.alone(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
+
+    def _at(self, arm: Arm, side: Role) -> Server:
+        """The server of one side as it is for a turn, without what is injected."""
+        if self.case.apart:
+            self._alone(arm, side)
+        return self._warmed(arm, side)
+
+    def affords(self, runs: int, *, fresh: bool = False) -> bool:
+        """Whether the suite's budget leaves time for so many more runs, as long as the longest so far.
+
+        ``fresh``: each with a start of its own.
+        """
+        return runs * (self._run_s + (self._start_s if fresh else 0.0)) <= self.time_left_s()
+
+    def fresh_start(self) -> None:
+        """Start the candidate's server afresh; where every run has a start of its own, there is nothing to do."""
         if not self.case.apart:
             self.servers.restart(self.subject, "candidate", generation_timeout_s=self.case.suite.stall_timeout_s)
+
+    def pair(self, references: Sequence[Arm]) -> tuple[Mapping[str, Trial], Trial]:
+        """One more run of each of ``references``, by name, and one of the candidate: to confirm what was seen."""
+        before = {arm.name: self._turn(arm, "reference", "confirmation") for arm in references}
         return before, self._turn(self.subject, "candidate", "confirmation")
+
+    def twins(self, reference: Arm) -> tuple[Trial, Trial]:
+        """The same few requests to ``reference`` and to the candidate, one at a time; responses are kept."""
+        greedy = self.case.workload
+        tokens = (
+            min(TWIN_TOKENS, greedy.output_tokens) if isinstance(greedy.output_tokens, int) else greedy.output_tokens
+        )
+        case = replace(
+            self.case,
+            suite=replace(self.case.suite, keep_raw="all"),
+            workload=replace(greedy, requests=min(TWIN_REQUESTS, greedy.requests), output_tokens=tokens),
+            load=Load(kind="concurrency", value=1),
+        )
+        server = self._at(reference, "reference")
+        asked = self._task(case, server, "twin", 0)
+        first = self.run(asked, server, self.clock, self.show)
+        server = self._at(self.subject, "candidate")
+        again = replace(self._task(case, server, "twin", 1), seed=asked.seed, place=asked.place)
+        return first, self.run(again, server, self.clock, self.show)
 
     @contextmanager
     def injecting(self) -> Iterator[None]:
@@ -172,11 +218,16 @@ class CaseMeasurement:
         return side if side == "candidate" else f"{side} {arm.name}"
 
     def _warmed(self, arm: Arm, side: Role) -> Server:
+        begun = self.clock.monotonic_ns()
         server = self.servers.get(arm, self._instance(arm, side), generation_timeout_s=self.case.suite.stall_timeout_s)
         if server.session not in self.warm:
             self._warm_up(server)
             self.warm.add(server.session)
+            self._start_s = max(self._start_s, self._since_s(begun))
         return server
+
+    def _since_s(self, begun_ns: int) -> float:
+        return (self.clock.monotonic_ns() - begun_ns) / 1e9
 
     def _reached(self, arm: Arm, side: Role) -> Server:
         """The warm server, for the candidate behind what is injected."""
@@ -191,23 +242,22 @@ class CaseMeasurement:
             self.case,
             workload=replace(self.case.workload, requests=min(wanted.requests, self.case.workload.requests)),
         )
-        start = self.clock.monotonic_ns()
+        begun = self.clock.monotonic_ns()
         orders = iter(range(warmup.MOST_RUNS))
 
         def run_once() -> float:
             trial = self._execute(short, server, "warmup", next(orders))
             return trial.values.get("output_throughput", 0.0)
 
-        def elapsed_s() -> float:
-            return (self.clock.monotonic_ns() - start) / 1e9
-
-        self.steady &= warmup.warm_up(run_once, elapsed_s, wanted.at_most_s)
+        self.steady &= warmup.warm_up(run_once, lambda: self._since_s(begun), wanted.at_most_s)
 
     def _measure(self, arm: Arm, side: Role, role: Role | None = None) -> Trial:
         """One run that counts; an invalid one is made again while there are replacements."""
         gated = {gate.metric.name for gate in (*self.case.gates, *self.recorded)}
         while True:
-            trial = self._execute(self.case, self._reached(arm, side), role or side, self._measured)
+            server, begun = self._reached(arm, side), self.clock.monotonic_ns()
+            trial = self._execute(self.case, server, role or side, self._measured)
+            self._run_s = max(self._run_s, self._since_s(begun))
             self._measured += 1
             if not (trial.invalid.keys() & gated) or self._replacements == REPLACEMENTS:
                 self.trials.append(trial)
@@ -216,10 +266,13 @@ class CaseMeasurement:
             self._replacements += 1
 
     def _execute(self, case: Case, server: Server, role: Role, order: int) -> Trial:
+        return self.run(self._task(case, server, role, order), server, self.clock, self.show)
+
+    def _task(self, case: Case, server: Server, role: Role, order: int) -> Task:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
         self.executed.append(folder.name)
         injected = {} if self.injector is None else self.injector.facts(server)
-        task = Task(
+        return Task(
             case=case,
             gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
             role=role,
@@ -230,7 +283,6 @@ class CaseMeasurement:
             material=self.material,
             place=self.dealer.deal(server.session, case.workload, warm_up=role == "warmup"),
         )
-        return self.run(task, server, self.clock, self.show)
 
 
 def measurement(trials: Sequence[Trial], *, orders: Iterable[int] | None = None) -> Measurement:

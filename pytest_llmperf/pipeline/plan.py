@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from pytest_llmperf import judge
 from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.judge.words import size
 from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.redaction import redacted_value
 from pytest_llmperf.model.suite import Arm
@@ -36,7 +37,7 @@ def describe(cases: Sequence[tuple[str, Case, Collection[str]]], subjects: Seque
     running: set[str] = set()
     for (nodeid, case, items), subject in zip(cases, subjects, strict=True):
         wanted = _servers(case, subject) if case.gates else {}
-        starts += _runs(case) if case.apart and wanted else len(wanted.keys() - running)
+        starts += len(wanted) * judge.TURNS[0].runs if case.apart else len(wanted.keys() - running)
         running = set(wanted)
         earlier = archive.earlier_run_seconds(save, case)
         lines += ["", nodeid, *(f"    {line}" for line in _case_lines(case, subject, items))]
@@ -50,14 +51,27 @@ def describe(cases: Sequence[tuple[str, Case, Collection[str]]], subjects: Seque
     if seconds and unknown:
         time += f", and {unknown} case{'s' * (unknown != 1)} never measured here"
     head = f"{len(cases)} case{'s' * (len(cases) != 1)}, {starts} engine start{'s' * (starts != 1)}, {time}"
-    return [head, *lines]
+    budgets = dict.fromkeys(_budget(case.suite.name, case.suite.budget_s) for _, case, _ in cases)
+    return [head, *filter(None, budgets), *lines]
+
+
+def _budget(suite: str, seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{suite} may take {seconds / 60:g} min; then no further look is taken, and what has not begun is not run"
 
 
 def _servers(case: Case, subject: Arm) -> dict[str, Arm]:
+    """Those that are started for a case: nobody starts the servers of others, or what is not here."""
     servers = {server_key(subject): subject}
     for arm in case.references:
         servers[f"{server_key(arm)} reference"] = arm
-    return servers
+    return {key: arm for key, arm in servers.items() if _started(arm)}
+
+
+def _started(arm: Arm) -> bool:
+    engine = engine_of(arm)
+    return not engine.unavailable(arm) and command_of(engine, arm, FOLDER) is not None
 
 
 def _case_lines(case: Case, subject: Arm, items: Collection[str]) -> list[str]:
@@ -70,7 +84,22 @@ def _case_lines(case: Case, subject: Arm, items: Collection[str]) -> list[str]:
     if case.gates:
         lines.append(f"runs       {_schedule(case)}")
     lines += [f"gate       {_gate(gate)}" for gate in case.gates]
+    if case.gates and case.suite.failures is not None:
+        lines.append(f"failures   {_failures(case.suite.failures)}")
+    lines += [f"excused    {each}" for each in _quarantines(case)]
     return lines
+
+
+def _failures(gate: FailureGate) -> str:
+    return f"{100 * gate.allowed:g} % of the requests may fail, and {100 * gate.limit:g} % must be excluded"
+
+
+def _quarantines(case: Case) -> Iterator[str]:
+    """Whatever day it is: each says until when it holds."""
+    for each in case.suite.quarantine:
+        names = [gate.metric.name for gate in case.gates if each.holds(case.id, gate.metric.name, each.until)]
+        if names:
+            yield f"{', '.join(dict.fromkeys(names))} {each}"
 
 
 def _command(arm: Arm) -> str:
@@ -97,7 +126,9 @@ def _schedule(case: Case) -> str:
 
 
 def _gate(gate: Gate) -> str:
-    return f"{gate.metric.name}: margin {size(gate, gate.margin)} against {gate.reference or 'the stored baseline'}"
+    promise = "" if gate.at_least is None else f"at least {gate.at_least:g} times as good, "
+    margin = "auto (by the calibration in the baseline)" if gate.auto else size(gate, gate.margin)
+    return f"{gate.metric.name}: {promise}margin {margin} against {gate.reference or 'the stored baseline'}"
 
 
 def _runs(case: Case) -> int:

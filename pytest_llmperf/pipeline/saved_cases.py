@@ -6,17 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_llmperf.checks import comparability, validity
-from pytest_llmperf.metrics.definitions import METRICS
-from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.history.fitness import for_all_timings, invalid, is_variant, unfit
 from pytest_llmperf.model.gate import Gate
-from pytest_llmperf.model.measurement import Measurement
-from pytest_llmperf.model.run import Run
-from pytest_llmperf.model.saved_run import SavedRun
-from pytest_llmperf.pipeline.execute import Trial
-from pytest_llmperf.pipeline.measure import measurement
-
-_OF_ALL_TIMINGS = {"client_cpu", "client_schedule", "delivered_load"}
-"""Checks of the whole load: one that failed says so of every time, also of those that were not gated then."""
+from pytest_llmperf.model.measurement import Measurement, OneRun
+from pytest_llmperf.model.saved_run import SavedFacts
 
 
 @dataclass(slots=True)
@@ -32,13 +25,13 @@ class SavedCase:
     suite: str
     case: str
     arm: str
-    runs: list[SavedRun] = field(default_factory=list)
+    runs: list[SavedFacts] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def variant(self) -> bool:
         """Whether the case is named after another arm, as which this one is judged."""
-        return self.case.partition("/")[0] != self.arm
+        return is_variant(self.case, self.arm)
 
     @property
     def facts(self) -> Mapping[str, str]:
@@ -59,7 +52,7 @@ class SavedCase:
         """The same without the runs of which one of ``metrics`` is invalid."""
         kept, left_out = [], dict(self.left_out)
         for saved in self.runs:
-            findings = _for_all_timings(saved.run.findings, metrics)
+            findings = for_all_timings(saved.run.findings, metrics)
             wrong = [each for each in findings if each.invalidates and not (each.metrics or set()).isdisjoint(metrics)]
             if wrong:
                 left_out[saved.run.id] = f"invalid: {'; '.join(map(str, wrong))}"
@@ -73,11 +66,13 @@ class SavedCase:
         Whether the client could keep up is asked for ``gates`` too: the run's own findings speak of the metrics that
         were gated when it was made.
         """
-        trials = [Trial(_checked_for(gates, saved), saved.values) for saved in self.runs]
-        return measurement(trials, orders=range(len(trials)))
+        return Measurement.of_runs(
+            OneRun(saved.run.session, order, saved.values, invalid(_checked_for(gates, saved), saved.values))
+            for order, saved in enumerate(self.runs)
+        )
 
 
-def by_case(saved: Iterable[SavedRun]) -> list[SavedCase]:
+def by_case(saved: Iterable[SavedFacts]) -> list[SavedCase]:
     """The candidate runs by suite, case and arm; warm-up, references and confirmations are no candidates.
 
     Runs that differ from the newest one in a fact of ``comparability.REFUSE`` are left out: nothing could be compared
@@ -89,40 +84,20 @@ def by_case(saved: Iterable[SavedRun]) -> list[SavedCase]:
             continue
         key = each.run.suite, each.run.case, each.run.arm
         case = cases.setdefault(key, SavedCase(*key))
-        if why := _unfit(each):
+        if why := unfit(each):
             case.left_out[each.run.id] = why
         else:
             case.runs.append(each)
     for case in cases.values():
-        for each in list(case.runs):
-            if reasons := comparability.refusals(case.facts, each.run.environment):
-                case.runs.remove(each)
+        refused = [comparability.refusals(case.facts, each.run.environment) for each in case.runs]
+        for each, reasons in zip(case.runs, refused, strict=True):
+            if reasons:
                 case.left_out[each.run.id] = f"not comparable with the newest run: {'; '.join(reasons)}"
+        case.runs = [each for each, reasons in zip(case.runs, refused, strict=True) if not reasons]
     return list(cases.values())
 
 
-def _checked_for(gates: Sequence[Gate], saved: SavedRun) -> Run:
-    known = _for_all_timings(saved.run.findings, [gate.metric.name for gate in gates])
-    return replace(saved.run, findings=(*known, *validity.client_findings(saved.run.client, saved.values, gates)))
-
-
-def _for_all_timings(findings: Iterable[Finding], names: Collection[str]) -> list[Finding]:
-    """The findings, those of the whole load also about the times among ``names``."""
-    timings = frozenset(name for name in names if METRICS[name].timing)
-    return [
-        replace(finding, metrics=finding.metrics | timings)
-        if finding.check in _OF_ALL_TIMINGS and finding.metrics is not None
-        else finding
-        for finding in findings
-    ]
-
-
-def _unfit(saved: SavedRun) -> str:
-    """Why a run says nothing of the engine's speed; "" when it does."""
-    run = saved.run
-    if not run.records.ok.all():
-        return f"{int((~run.records.ok).sum())} of {len(run.records)} requests failed"
-    if comparability.INJECTED in run.environment:
-        return f"a loss was made on purpose: {run.environment[comparability.INJECTED]}"
-    whole = [str(finding) for finding in run.findings if finding.invalidates and finding.metrics is None]
-    return f"invalid: {'; '.join(whole)}" if whole else ""
+def _checked_for(gates: Sequence[Gate], saved: SavedFacts) -> SavedFacts:
+    known = for_all_timings(saved.run.findings, [gate.metric.name for gate in gates])
+    checked = (*known, *validity.client_findings(saved.run.client, saved.values, gates))
+    return replace(saved, run=replace(saved.run, findings=checked))

@@ -76,7 +76,7 @@ class Llmperf:
         chosen = _case(self._state, self._marked, case, suite, engine)
         if args:
             chosen = replace(chosen, arm=replace(chosen.arm, args=(*chosen.arm.args, *args)))
-        self._gates = chosen.gates
+        self._gates = chosen.plain_gates
         with _outcomes(self._state, chosen):
             return self._state.campaign.measure_only(chosen, runs)
 
@@ -87,7 +87,7 @@ class Llmperf:
         if gates is None:
             if not self._gates:
                 raise UsageError("llmperf.judge: measure a case first, or pass gates=")
-            gates = [replace(gate, reference=None) for gate in self._gates]
+            gates = self._gates
         return {verdict.metric: verdict for verdict in judge.judge(reference, candidate, gates)}
 
 
@@ -140,6 +140,11 @@ def _case(
     suite: str | Path | None = None,
     engine: str | None = None,
 ) -> Case:
+    if state.options.ab is not None:
+        raise UsageError(
+            f"--llmperf-ab={','.join(state.options.ab)} is for the cases of suites; the fixtures measure the arm that"
+            " their test names"
+        )
     path = marked.suite if suite is None else state.rootpath / suite
     if path is None:
         raise UsageError("which suite? write @pytest.mark.llmperf(suite='path/to/x.llmperf.yaml') or pass suite=")

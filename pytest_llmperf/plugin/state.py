@@ -19,10 +19,12 @@ from pytest_llmperf.model.verdict import Word, worst
 from pytest_llmperf.plugin import options, termination
 from pytest_llmperf.plugin.outcome import ItemOutcome
 from pytest_llmperf.plugin.progress import Progress
+from pytest_llmperf.plugin.scope import scope_of
 from pytest_llmperf.reports import terminal
 
 if TYPE_CHECKING:
     from pytest_llmperf.pipeline.campaign import Campaign
+    from pytest_llmperf.pipeline.ongoing import Ongoing
 
 _KEY = pytest.StashKey["State"]()
 
@@ -47,10 +49,14 @@ class Selected:
     groups: frozenset[Group]
 
     @property
+    def wanted(self) -> Case:
+        """The case with only the gates of these groups."""
+        return self.case.restricted_to(self.groups)
+
+    @property
     def in_family(self) -> bool:
         """Whether a selected gate of it is tested against a stored baseline, as one of the session's family."""
-        gates = self.case.restricted_to(self.groups).gates
-        return any(gate.reference is None and gate.cv != 0 for gate in gates)
+        return any(gate.reference is None and gate.cv != 0 for gate in self.wanted.gates)
 
 
 class State:
@@ -69,6 +75,7 @@ class State:
         self._termination = termination.of(config)
         self._broken_suites = False
         self._prepared: dict[str, CaseResult] = {}
+        self.stops_at_first = config.getoption("maxfail", 0) == 1
 
     def suite_is_broken(self) -> None:
         """A suite could not be read: what it would have known of the command line is not known."""
@@ -135,38 +142,77 @@ class State:
         return properties
 
     def _result(self, case_nodeid: str, *, measured: bool) -> CaseResult:
-        selected = self._selected[case_nodeid]
-        case = selected.case.restricted_to(selected.groups)
-        if case_nodeid not in self._results:
-            prepared = self.campaign.prepare(case, case_nodeid, live=bool(selected.groups))
-            self._prepared[case_nodeid] = self._results[case_nodeid] = prepared
-        prepared = self._results[case_nodeid]
-        if measured and not prepared.verdicts and not prepared.failure and not prepared.skipped:
-            recorded = [gate for gate in selected.case.gates if gate.reference is None]
-            # Kept if what follows breaks: a case is measured once, whatever comes of it.
-            self._results[case_nodeid] = replace(prepared, skipped="not judged: the measurement broke, see its error")
-            self._results[case_nodeid] = self.campaign.measure(case, prepared, recorded)
+        prepared = self._prepare(case_nodeid)
+        if measured and _unmeasured(prepared):
+            self._measure(case_nodeid)
         self.progress.clear()
         return self._results[case_nodeid]
+
+    def _prepare(self, case_nodeid: str) -> CaseResult:
+        """The case's result so far, prepared if there is none."""
+        if case_nodeid not in self._results:
+            selected = self._selected[case_nodeid]
+            prepared = self.campaign.prepare(selected.wanted, case_nodeid, live=bool(selected.groups))
+            self._prepared[case_nodeid] = self._results[case_nodeid] = prepared
+        return self._results[case_nodeid]
+
+    def _measure(self, case_nodeid: str) -> None:
+        """Measure a case. Where it is red, all others that share its server come first, and then one fresh start.
+
+        Not under ``-x``, which wants to know of the first red and of nothing else.
+        """
+        from pytest_llmperf.pipeline.ongoing import Ongoing, settle  # noqa: PLC0415 (numpy, scipy: not to collect)
+
+        begun = {case_nodeid: self._begin(case_nodeid)}
+        first = begun[case_nodeid]
+        if isinstance(first, Ongoing) and first.waits and not self.stops_at_first:
+            for nodeid in self._sharing(case_nodeid):
+                if _unmeasured(self._prepare(nodeid)):
+                    begun[nodeid] = self._begin(nodeid)
+        ongoing = {nodeid: each for nodeid, each in begun.items() if isinstance(each, Ongoing)}
+        self._results |= dict(zip(ongoing, settle(list(ongoing.values())), strict=True))
+
+    def _begin(self, case_nodeid: str) -> Ongoing | CaseResult:
+        selected, prepared = self._selected[case_nodeid], self._results[case_nodeid]
+        recorded = [gate for gate in selected.case.gates if gate.reference is None]
+        # Kept if what follows breaks: a case is measured once, whatever comes of it.
+        self._results[case_nodeid] = replace(prepared, skipped="not judged: the measurement broke, see its error")
+        begun = self.campaign.begin(selected.wanted, prepared, recorded)
+        self._results[case_nodeid] = begun if isinstance(begun, CaseResult) else begun.result()
+        return begun
+
+    def _sharing(self, case_nodeid: str) -> list[str]:
+        """The selected cases of the same arm, which xdist leaves to one worker, that the same server is for."""
+        own = scope_of(case_nodeid)
+        cases = {
+            nodeid: each.wanted for nodeid, each in self._selected.items() if each.groups and scope_of(nodeid) == own
+        }
+        shared = self.campaign.sharing(cases[case_nodeid], cases)
+        return [nodeid for nodeid in shared if nodeid != case_nodeid]
 
     def _judge_item(self, nodeid: str, case_nodeid: str, group: Group | None, result: CaseResult) -> ItemOutcome:
         if result.failure:
             shown_by = self._failure_shown_by.setdefault(case_nodeid, nodeid)
             if shown_by != nodeid:
                 return ItemOutcome(Word.SKIPPED, f"not judged: FAILED, see {shown_by}", red=False)
-            return self._outcome(Word.FAILED, result.failure)
+            return self._outcome(Word.FAILED, result.failure, excused=bool(result.quarantine))
         if result.skipped:
             return ItemOutcome(Word.SKIPPED, result.skipped, red=False)
         if group is None:
             findings = self._prepared[case_nodeid].findings
             broken = [finding for finding in findings if finding.invalidates]
-            return self._outcome(Word.INVALID if broken else Word.PASSED, "\n".join(map(str, broken or findings)))
+            text = "\n".join(map(str, broken or findings))
+            return self._outcome(Word.INVALID if broken else Word.PASSED, text, excused=bool(result.quarantine))
         verdicts = tuple(verdict for verdict in result.verdicts if METRICS[verdict.metric].group == group)
-        word = worst(verdict.word for verdict in verdicts)
-        return self._outcome(word, "\n".join(terminal.render_item(replace(result, verdicts=verdicts))))
+        text = "\n".join(terminal.render_item(replace(result, verdicts=verdicts)))
+        counted = worst(verdict.word for verdict in verdicts if not verdict.quarantine)
+        if counted in self.options.fail_on:
+            return self._outcome(counted, text)
+        return self._outcome(worst(verdict.word for verdict in verdicts), text, excused=True)
 
-    def _outcome(self, word: Word, text: str) -> ItemOutcome:
-        return ItemOutcome(word, text, red=word in self.options.fail_on)
+    def _outcome(self, word: Word, text: str, *, excused: bool = False) -> ItemOutcome:
+        """``excused``: a quarantine takes the red away, and leaves the word."""
+        return ItemOutcome(word, text, red=word in self.options.fail_on and not excused)
 
     def keep_for(self, nextitem: pytest.Item | None) -> None:
         """Stop the servers that the next item does not need."""
@@ -176,7 +222,7 @@ class State:
 
         following = None if nextitem is None else self._selected.get(getattr(nextitem.parent, "nodeid", ""))
         if following is not None:
-            self._campaign.keep_for([following.case.restricted_to(following.groups)])
+            self._campaign.keep_for([following.wanted])
         elif nextitem is not None and (case := needed_case(self, nextitem)) is not None:
             self._campaign.keep_for([case])
         else:
@@ -187,3 +233,7 @@ class State:
         if self._campaign is not None:
             self._campaign.close()
         self._termination.restore()
+
+
+def _unmeasured(result: CaseResult) -> bool:
+    return not (result.verdicts or result.failure or result.skipped)

@@ -1,4 +1,4 @@
-"""Cases under pytest-xdist: all items of a case go to one worker. The only file that knows xdist."""
+"""Cases under pytest-xdist: all cases of an arm go to one worker. The only file that knows xdist."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_llmperf.model.suffix import SUITE_SUFFIX
+from pytest_llmperf.model.suffix import SUITE_ITEM, SUITE_SUFFIX
 from pytest_llmperf.plugin import options, termination
+from pytest_llmperf.plugin.scope import scope_of
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
 
-SUITE_ITEM = f"{SUITE_SUFFIX}::"
-
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
-    """Distribute by case where there are suites; everything else goes as ``--dist`` says.
+    """Distribute by arm where there are suites; everything else goes as ``--dist`` says.
 
-    ``loadscope`` and ``loadfile`` keep a case together by themselves.
+    So a server is started once, and its reds are confirmed together. ``loadfile`` keeps an arm together by itself.
     """
     suites = [suite for arg in config.args for suite in _suites(Path(arg.partition("::")[0]))]
     if not suites:
         return None
     _check_command_line(config, suites)
     termination.of(config).install()
-    if config.getvalue("dist") not in {"load", "loadgroup", "worksteal"}:
+    dist = config.getvalue("dist")
+    if dist not in {"load", "loadgroup", "loadscope", "worksteal"}:
         return None
     from xdist.scheduler import LoadGroupScheduling  # noqa: PLC0415 (only under -n)
 
     class CaseScheduling(LoadGroupScheduling):  # type: ignore[misc,unused-ignore]
-        """Groups by mark as its base does, each test alone where there is none, and the items of a case together."""
+        """The items of an arm together; tests that are no suite's by scope or by mark, as the user wants it."""
 
         def _split_scope(self, nodeid: str) -> str:
             if SUITE_ITEM in nodeid:
-                return nodeid.rpartition("::")[0]
-            return str(super()._split_scope(nodeid))
+                return scope_of(nodeid)
+            return nodeid.rpartition("::")[0] if dist == "loadscope" else str(super()._split_scope(nodeid))
 
     return CaseScheduling(config, log)
 

@@ -45,3 +45,8 @@ def change(value: float, metric: Metric, *, unit: bool = True) -> str:
     if metric.scale == "ratio":
         return f"{value * 100:+.1f}{' %' if unit else ''}"
     return f"{value:+.3f}".replace("-0.000", "+0.000")
+
+
+def p_value(p: float) -> str:
+    """A p-value to three digits, the usual place to stop."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"  # noqa: PLR2004

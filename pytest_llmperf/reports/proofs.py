@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.proof import Proof, State
 from pytest_llmperf.reports.layout import change
 
@@ -12,12 +13,17 @@ from pytest_llmperf.reports.layout import change
 def render(proof: Proof) -> Iterator[str]:
     """One gate: its state, what was done, what was seen; why it is not alive on a line below."""
     injected = "nothing to inject" if proof.injection is None else str(proof.injection)
-    seen = ""
-    if proof.verdict is not None and proof.verdict.change is not None:
-        seen = f"   measured {change(proof.verdict.change, proof.gate.metric)}: {proof.verdict.word}"
-    yield f"{proof.state:8}  {proof.case}  {proof.gate.metric.name}   {injected}{seen}"
+    yield f"{proof.state:8}  {proof.case}  {proof.metric}   {injected}{_seen(proof)}"
     if proof.why:
         yield from (f"          {line}" for line in proof.why.splitlines())
+
+
+def _seen(proof: Proof) -> str:
+    verdict = proof.verdict
+    if verdict is None or verdict.change is None or proof.metric not in METRICS:
+        return ""
+    counts = " (synthetic counts, judged as natural ones)" if proof.synthetic else ""
+    return f"   measured {change(verdict.change, METRICS[proof.metric])}{counts}: {verdict.word}"
 
 
 def summary(proofs: Sequence[Proof]) -> str:

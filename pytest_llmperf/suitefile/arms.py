@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_llmperf import registry
-from pytest_llmperf.errors import UsageError
+from pytest_llmperf.errors import Mistake, UsageError
 from pytest_llmperf.model.suite import Arm, Model
 from pytest_llmperf.registry import did_you_mean
 from pytest_llmperf.suitefile.draft import Draft
@@ -21,24 +22,42 @@ _COMMON = keys_of(ArmKeys)
 _MODEL = keys_of(ModelKeys)
 
 
-def resolve_arms(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> dict[str, Arm]:
-    """Every arm with all it inherits; those with mistakes may be missing."""
+@dataclass
+class Arms:
+    """The arms of a suite.
+
+    Attributes:
+        arms: by name; those with mistakes may be missing.
+        unset: by name, the variables that an arm needs and this machine has not; such an arm is not whole.
+    """
+
+    arms: dict[str, Arm] = field(default_factory=dict)
+    unset: dict[str, tuple[Mistake, ...]] = field(default_factory=dict)
+
+
+def resolve_arms(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> Arms:
+    """Every arm with all it inherits."""
     entries = keys.engines or {}
     if not entries and not draft.names("engines") and not draft.is_excused(("engines",)):
         draft.report(("engines",), "a suite needs 'engines' with at least one arm")
     for name in entries:
         _check_variant(draft, name, entries)
-    arms = {}
+    found = Arms()
     for name, chain in lineages(draft, "engines", entries).items():
-        arm = _arm(draft, keys, [(ancestor, entries[ancestor]) for ancestor in chain], workloads)
+        written = [(ancestor, entries[ancestor]) for ancestor in chain]
+        merged, model = _merged(keys, written)
+        arm = _arm(draft, written, merged, model, workloads)
         if arm is not None:
-            arms[name] = arm
-    _check_twins(draft, arms)
-    return arms
+            found.arms[name] = arm
+        missing = [path for path in draft.unset if merged.needs(path) or model.needs(path)]
+        if missing:
+            found.unset[name] = tuple(mistake for path in missing for mistake in draft.unset[path])
+    _check_twins(draft, found.arms)
+    return found
 
 
-def _arm(draft: Draft, keys: SuiteKeys, chain: Sequence[tuple[str, ArmKeys]], workloads: Workloads) -> Arm | None:
-    name, own = chain[-1]
+def _merged(keys: SuiteKeys, chain: Sequence[tuple[str, ArmKeys]]) -> tuple[Merged, Merged]:
+    """The keys of an arm and of its model, with all that is inherited."""
     merged, model = Merged(of_arm=True), Merged(of_arm=False)
     if keys.model is not None:
         model.add(("model",), _written(keys.model))
@@ -47,6 +66,13 @@ def _arm(draft: Draft, keys: SuiteKeys, chain: Sequence[tuple[str, ArmKeys]], wo
         merged.add(home, _written(entry))
         if entry.model is not None:
             model.add((*home, "model"), _written(entry.model))
+    return merged, model
+
+
+def _arm(
+    draft: Draft, chain: Sequence[tuple[str, ArmKeys]], merged: Merged, model: Merged, workloads: Workloads
+) -> Arm | None:
+    name, own = chain[-1]
     adapter = _adapter(draft, merged, name, root=len(chain) == 1)
     if adapter is not None:
         check(draft, adapter.Options, merged, _COMMON, name)

@@ -6,7 +6,7 @@ nothing is called missing that was only written wrongly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pytest_llmperf.errors import Mistake, SuiteError
@@ -20,12 +20,14 @@ class Draft:
         file: as it is shown in messages.
         data: what is written, after overrides, without what was taken out.
         overrides: those that applied, as given on the command line.
+        unset: mistakes that only count for who needs the value, by its path: variables that are not set here.
     """
 
     def __init__(self, document: Document) -> None:
         self.file = document.file
         self.data = document.data
         self.overrides: dict[str, str] = {}
+        self.unset: dict[KeyPath, list[Mistake]] = {}
         self._document = document
         self._mistakes = dict.fromkeys(document.mistakes)
         self._wrong: set[KeyPath] = set()
@@ -58,18 +60,21 @@ class Draft:
         """Note a mistake at ``path``, or at the closest entry above it that is written; returns which it was."""
         written = self._written(path)
         self._wrong.add(written)
-        override = self._override_of(written)
-        line = 0 if override else self.line(written)
-        self._mistakes[Mistake(self.file, line, dotted(written), message, override)] = None
+        self._mistakes[self._mistake(written, message)] = None
         return written
 
+    def defer(self, path: KeyPath, messages: list[str]) -> None:
+        """Note what is wrong with a value as mistakes of those who need it, and take it out."""
+        self.unset[path] = [self._mistake(path, message) for message in messages]
+        self.remove(path)
+
     def remove(self, path: KeyPath) -> None:
-        """Take out a value that ``report`` returned; a list goes as a whole."""
-        *above, name = _up_to_list(path)
+        """Take out a value that ``report`` returned; with an item of a list goes the list."""
+        *above, name = _without_places(path)
         self.excuse((*above, name))
         target: Any = self.data
         for step in above:
-            target = target.get(step) if isinstance(target, dict) else None
+            target = _inside(target, step)
         if isinstance(target, dict):
             target.pop(name, None)
 
@@ -80,6 +85,10 @@ class Draft:
     def is_excused(self, path: KeyPath) -> bool:
         """Whether ``path`` or an entry above it was taken out or excused."""
         return any(path[: len(excused)] == excused for excused in self._excused)
+
+    def has_lost(self, path: KeyPath) -> bool:
+        """Whether something right below ``path`` was taken out."""
+        return any(excused[:-1] == path for excused in self._excused)
 
     def is_wrong(self, path: KeyPath) -> bool:
         """Whether a mistake was found at ``path`` or below it."""
@@ -95,14 +104,18 @@ class Draft:
         """All scalars with their paths."""
         return list(_scalars((), self.data))
 
-    def finish(self) -> None:
-        """Raise all mistakes, if there are any.
+    def finish(self, also: Iterable[Mistake] = ()) -> None:
+        """Raise all mistakes, if there are any; then with ``also``, which are none by themselves.
 
         Raises:
             SuiteError: there are.
         """
         if self._mistakes:
-            raise SuiteError(list(self._mistakes))
+            raise SuiteError(list(dict.fromkeys([*self._mistakes, *also])))
+
+    def _mistake(self, written: KeyPath, message: str) -> Mistake:
+        override = self._override_of(written)
+        return Mistake(self.file, 0 if override else self.line(written), dotted(written), message, override)
 
     def _override_of(self, path: KeyPath) -> str:
         """The override that put ``path`` or an entry above it there, or ""."""
@@ -113,16 +126,26 @@ class Draft:
         """The longest beginning of ``path`` that exists in the data."""
         value: Any = self.data
         for depth, step in enumerate(path):
-            inside = isinstance(step, int) and isinstance(value, list) and step < len(value)
-            if not inside and not (isinstance(value, dict) and step in value):
+            value = _inside(value, step)
+            if value is _NOTHING:
                 return path[:depth]
-            value = value[step]
         return path
 
 
-def _up_to_list(path: KeyPath) -> KeyPath:
-    place = next((depth for depth, step in enumerate(path) if isinstance(step, int)), len(path))
-    return path[:place]
+_NOTHING = object()
+
+
+def _inside(value: Any, step: str | int) -> Any:
+    """What is under a key or at a place; ``_NOTHING`` where there is none."""
+    if isinstance(step, int):
+        return value[step] if isinstance(value, list) and step < len(value) else _NOTHING
+    return value.get(step, _NOTHING) if isinstance(value, dict) else _NOTHING
+
+
+def _without_places(path: KeyPath) -> KeyPath:
+    """Up to the last key: the places behind it belong to one list, or to lists in lists."""
+    last = next(depth for depth in range(len(path), 0, -1) if isinstance(path[depth - 1], str))
+    return path[:last]
 
 
 def _scalars(path: KeyPath, value: Any) -> Iterator[tuple[KeyPath, Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.metric import Metric
@@ -21,24 +23,54 @@ def resolve_gates(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> tuple[
         draft.report(("gates",), "a suite needs 'gates' with at least one metric")
     gates = []
     for name, entry in entries.items():
-        metric = METRICS.get(name)
-        if metric is None:
-            draft.report(("gates", name), f"unknown metric{did_you_mean(name, METRICS)}")
-        else:
+        metric = known_metric(draft, ("gates", name), name, keys)
+        if metric is not None:
             gates.append(_gate(draft, metric, entry, keys, workloads))
     return tuple(gates)
 
 
+def known_metric(draft: Draft, path: KeyPath, name: str, keys: SuiteKeys) -> Metric | None:
+    """The metric that is named at ``path``; an unknown one is reported, and goodput without limits is."""
+    metric = METRICS.get(name)
+    if metric is None:
+        draft.report(path, f"unknown metric{did_you_mean(name, METRICS)}")
+    elif name in GOODPUT and keys.slo is None and not draft.is_excused(("slo",)):
+        draft.report(path, "needs limits at the top of the suite, such as slo: {ttft: 500ms, tpot: 50ms}")
+    return metric
+
+
+def margin_of(draft: Draft, path: KeyPath, metric: Metric, written: Quantity | Literal["auto"] | None) -> float:
+    """The margin on the metric's scale; the metric's own where none is written, and for ``auto``."""
+    if written is None or written == "auto":
+        return metric.margin
+    value = _on_scale(draft, path, metric, written)
+    if value == 0:
+        draft.report(path, f"{written} must be more than nothing: no measurement can show a loss of zero")
+    return value
+
+
+def check_reference(draft: Draft, path: KeyPath, name: str, keys: SuiteKeys) -> None:
+    """Report a ``name`` that is no arm to compare with."""
+    arms = keys.engines or {}
+    if name not in draft.names("engines"):
+        if not draft.is_excused(("engines",)):
+            draft.report(path, f"unknown arm {name!r}{did_you_mean(name, arms)}")
+    elif name in arms and arms[name].variant_of is not None:
+        draft.report(
+            path, f"{name!r} is a variant; compare with an arm that is none, such as {arms[name].variant_of!r}"
+        )
+
+
 def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, workloads: Workloads) -> Gate:
     path: KeyPath = ("gates", metric.name)
-    if metric.name in GOODPUT and keys.slo is None and not draft.is_excused(("slo",)):
-        draft.report(path, "needs limits at the top of the suite, such as slo: {ttft: 500ms, tpot: 50ms}")
-    margin = metric.margin if entry.margin is None else _margin(draft, (*path, "margin"), metric, entry.margin)
+    margin = margin_of(draft, (*path, "margin"), metric, entry.margin)
     cv = None if entry.cv is None else _on_scale(draft, (*path, "cv"), metric, entry.cv)
     if cv == 0 and metric.timing:
         draft.report((*path, "cv"), f"0 declares an exact count, and {metric.name} is a time; leave cv out, or say 1%")
+    if entry.margin == "auto":
+        _check_auto(draft, path, metric, entry)
     if entry.reference is not None:
-        _check_reference(draft, (*path, "reference"), entry.reference, keys)
+        check_reference(draft, (*path, "reference"), entry.reference, keys)
     arms = [name for name in entry.only or () if name in draft.names("engines")]
     _check_only(draft, (*path, "only"), entry.only or [], workloads)
     others = [name for name in entry.only or () if name not in arms]
@@ -46,6 +78,7 @@ def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, worklo
         metric=metric,
         margin=margin,
         reference=entry.reference,
+        auto=entry.margin == "auto",
         cv=cv,
         line=draft.line(path),
         only_arms=tuple(arms),
@@ -53,11 +86,19 @@ def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, worklo
     )
 
 
-def _margin(draft: Draft, path: KeyPath, metric: Metric, margin: Quantity) -> float:
-    value = _on_scale(draft, path, metric, margin)
-    if value == 0:
-        draft.report(path, f"{margin} must be more than nothing: no measurement can show a loss of zero")
-    return value
+def _check_auto(draft: Draft, path: KeyPath, metric: Metric, entry: GateKeys) -> None:
+    place = (*path, "margin")
+    if entry.reference is not None:
+        draft.report(place, f"auto goes by the calibration in the stored baseline, and reference: {entry.reference} "
+                     f"compares with none; write a margin, such as {example_margin(metric)}")  # fmt: skip
+    elif entry.cv is not None and entry.cv.value == 0:
+        draft.report(place, "auto goes by the noise that calibration found, and cv: 0 declares that there is none; "
+                     f"write a margin, such as {example_margin(metric)}")  # fmt: skip
+
+
+def example_margin(metric: Metric) -> str:
+    """The metric's own margin as it would be written."""
+    return f"{metric.margin:g}" if metric.scale == "absolute" else f"{100 * metric.margin:g}%"
 
 
 def _on_scale(draft: Draft, path: KeyPath, metric: Metric, written: Quantity) -> float:
@@ -72,17 +113,6 @@ def _on_scale(draft: Draft, path: KeyPath, metric: Metric, written: Quantity) ->
         draft.report(path, f"{written}: {metric.name} is judged by its absolute difference; "
                      f"write a number{unit}, such as {metric.margin:g}")  # fmt: skip
     return written.value
-
-
-def _check_reference(draft: Draft, path: KeyPath, name: str, keys: SuiteKeys) -> None:
-    arms = keys.engines or {}
-    if name not in draft.names("engines"):
-        if not draft.is_excused(("engines",)):
-            draft.report(path, f"unknown arm {name!r}{did_you_mean(name, arms)}")
-    elif name in arms and arms[name].variant_of is not None:
-        draft.report(
-            path, f"{name!r} is a variant; compare with an arm that is none, such as {arms[name].variant_of!r}"
-        )
 
 
 def _check_only(draft: Draft, path: KeyPath, names: list[str], workloads: Workloads) -> None:

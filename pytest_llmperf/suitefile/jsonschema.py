@@ -9,10 +9,13 @@ from typing import Any
 
 from pytest_llmperf import registry
 from pytest_llmperf.metrics.definitions import METRICS
-from pytest_llmperf.suitefile.keys import NAME, SuiteKeys
+from pytest_llmperf.suitefile.keys import SuiteKeys
+from pytest_llmperf.suitefile.values import NAME
 
 _TITLE = "pytest-llmperf suite file (*.llmperf.yaml)"
 _SHORT_FORMS: dict[str, dict[str, Any]] = {"load": {"const": "burst"}, "hardware": {"const": "any"}}
+
+_NEEDED = {"RelationKeys": ["metric", "vs"], "QuarantineKeys": ["cases", "owner", "why", "until"]}
 
 
 def json_schema() -> dict[str, Any]:
@@ -28,6 +31,10 @@ def json_schema() -> dict[str, Any]:
                        for name, metric in METRICS.items()},
         "additionalProperties": False,
     }  # fmt: skip
+    several = schema["properties"]["relations"]["additionalProperties"]
+    schema["properties"]["relations"]["additionalProperties"] = {"anyOf": [several["items"], several]}
+    for name, needed in _NEEDED.items():
+        kinds[name]["required"] = needed
     for section in ("engines", "workloads", "loads"):
         schema["properties"][section]["propertyNames"] = {"pattern": NAME}
     _add_adapters(kinds)

@@ -9,78 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    StringConstraints,
-    WithJsonSchema,
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidatorFunctionWrapHandler, WrapValidator
+
+from pytest_llmperf.model.suite import MOST, Keep, Kind, Rules
+from pytest_llmperf.suitefile.values import (
+    Burstiness,
+    Count,
+    Day,
+    Digest,
+    Length,
+    Margin,
+    Names,
+    Rate,
+    Seconds,
+    Share,
+    Shares,
+    Text,
+    Times,
+    Variation,
 )
-
-from pytest_llmperf.model.suite import MOST, Keep, Kind, Lengths, Rules
-from pytest_llmperf.suitefile.quantity import (
-    DURATION,
-    PERCENTAGE,
-    Quantity,
-    burstiness,
-    lengths,
-    quantity,
-    seconds,
-    shares,
-)
-
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-"""Names become parts of test ids and of file names."""
-
-Text = Annotated[str, StringConstraints(min_length=1)]
-Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F]{64}$")]
-Count = Annotated[int, Field(ge=1, le=MOST)]
-Rate = Annotated[float, Field(gt=0, le=MOST)]
-Names = Annotated[list[Text], Field(min_length=1)]
-Seconds = Annotated[float, PlainValidator(seconds), WithJsonSchema({"type": "string", "pattern": DURATION})]
-Margin = Annotated[
-    Quantity,
-    PlainValidator(quantity),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": PERCENTAGE}]}),
-]
-_COUNT = {"type": "integer", "minimum": 1, "maximum": MOST}
-_POSITIVE = {"type": "number", "exclusiveMinimum": 0}
-Length = Annotated[
-    int | Lengths,
-    PlainValidator(lengths),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                _COUNT,
-                {
-                    "type": "object",
-                    "properties": {"uniform": {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}},
-                    "required": ["uniform"],
-                    "additionalProperties": False,
-                },
-                {
-                    "type": "object",
-                    "properties": {"mean": _POSITIVE, "stdev": _POSITIVE, "min": _COUNT, "max": _COUNT},
-                    "required": ["mean", "stdev", "min", "max"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
-]
-Burstiness = Annotated[
-    float | Literal["constant"],
-    PlainValidator(burstiness),
-    WithJsonSchema({"anyOf": [_POSITIVE, {"const": "constant"}]}),
-]
-_SHARE = {"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string", "pattern": PERCENTAGE}]}
-Shares = Annotated[
-    tuple[float, float],
-    PlainValidator(shares),
-    WithJsonSchema({"type": "array", "items": _SHARE, "minItems": 2, "maxItems": 2}),
-]
 
 
 def _about(text: str) -> Any:
@@ -198,10 +145,37 @@ class MatrixKeys(Keys):
 class GateKeys(Keys):
     """One entry of ``gates:`` as a mapping."""
 
-    margin: Margin | None = _about("The loss that must not pass; default by metric.")
+    margin: Margin | None = _about("The loss that must not pass, or auto: by the calibration; default by metric.")
     reference: Text | None = _about("The arm to compare with in the same session; default: the stored baseline.")
-    cv: Margin | None = _about("Declared variation between runs; 0 declares an exact count.")
+    cv: Variation | None = _about("Declared variation between runs; 0 declares an exact count.")
     only: Names | None = _about("Judge this metric for these arms and workloads only.")
+
+
+class RelationKeys(Keys):
+    """One promise of an arm in ``relations:``."""
+
+    metric: Text | None = _about("The metric that is compared.")
+    vs: Text | None = _about("The arm to compare with in the same session.")
+    at_least: Times | None = _about("How many times as good it must be: 1.1 for a tenth better; default: no worse.")
+    margin: Margin | None = _about("The loss that must not pass; default by metric.")
+    only: Names | None = _about("Compare under these workloads only.")
+
+
+class FailureKeys(Keys):
+    """``failed_requests:``."""
+
+    allowed: Share | None = _about("The share of requests that an engine in order may lose; default 0.1%.")
+    limit: Share | None = _about("The share that must be excluded for PASSED; default 1%.")
+
+
+class QuarantineKeys(Keys):
+    """One entry of ``quarantine:``."""
+
+    cases: Text | None = _about("The id of a case, or a pattern of ids with * and ?.")
+    metrics: Names | None = _about("The metrics whose red does not count; default: all.")
+    owner: Text | None = _about("Who ends it.")
+    why: Text | None = _about("The reason.")
+    until: Day | None = _about("The last day on which it holds, such as 2026-12-24.")
 
 
 class WarmupKeys(Keys):
@@ -242,6 +216,18 @@ Requirement = Annotated[
 GateEntry = Annotated[GateKeys, BeforeValidator(_short({}, "margin", "a margin, or {margin: M, ...}"))]
 
 
+def _listed(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    """One relation as a list of one; what is wrong with it keeps the path that is written, which has no place."""
+    if isinstance(value, dict):
+        return [RelationKeys.model_validate(value)]
+    if isinstance(value, list):
+        return handler(value)
+    raise ValueError("must be a relation, such as {metric: output_throughput, vs: ARM}, or a list of them")
+
+
+Relations = Annotated[list[RelationKeys], Field(min_length=1), WrapValidator(_listed)]
+
+
 class SuiteKeys(Keys):
     """The top of a suite file."""
 
@@ -257,6 +243,10 @@ class SuiteKeys(Keys):
     loads: dict[str, LoadKeys] | None = _about("Named loads: each workload without its own runs under each.")
     matrix: MatrixKeys | None = _about("Values that multiply workloads and loads.")
     gates: dict[str, GateEntry] | None = _about("The metrics that are judged, by name.")
+    relations: dict[str, Relations] | None = _about("What an arm promises beside another one, by arm.")
+    failed_requests: FailureKeys | None = _about("How many requests may fail; default: none.")
+    quarantine: list[QuarantineKeys] | None = _about("Cases whose red is known and does not count until a day.")
+    budget: Seconds | None = _about("Wall time that the suite may take in one session; default: any.")
     slo: SloKeys | None = _about("Latency limits; goodput counts the requests within all of them.")
     warmup: WarmupKeys | None = _about("Load before the measured window.")
     keep_raw: Keep | None = _about("Raw responses to keep: of the first failed requests (default), or of all.")

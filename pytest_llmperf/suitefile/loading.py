@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pytest_llmperf.errors import Mistake, SuiteError, shown
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.slo import Slo
-from pytest_llmperf.model.suite import Arm, Hardware, Suite, Warmup
-from pytest_llmperf.suitefile.arms import resolve_arms
+from pytest_llmperf.model.suite import Hardware, Suite, Warmup
+from pytest_llmperf.suitefile.arms import Arms, resolve_arms
 from pytest_llmperf.suitefile.document import parse
 from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.expansion import ungated
 from pytest_llmperf.suitefile.gates import resolve_gates
-from pytest_llmperf.suitefile.keys import NAME, SloKeys, SuiteKeys
+from pytest_llmperf.suitefile.keys import FailureKeys, SloKeys, SuiteKeys
 from pytest_llmperf.suitefile.kinds import report_without_files
 from pytest_llmperf.suitefile.override import apply_overrides
+from pytest_llmperf.suitefile.quarantines import resolve_quarantine
+from pytest_llmperf.suitefile.relations import resolve_relations
 from pytest_llmperf.suitefile.structure import validate
+from pytest_llmperf.suitefile.values import NAME
 from pytest_llmperf.suitefile.variable import substitute
 from pytest_llmperf.suitefile.workloads import Workloads, resolve_workloads
 
@@ -38,7 +43,8 @@ def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str
         environ: values for ``${VAR}``.
 
     Raises:
-        SuiteError: with all mistakes of the file.
+        SuiteError: with all mistakes of the file. A variable that is not set here, and that an arm needs, is none as
+            long as the arm does not run: ``expand`` complains of it.
     """
     file = shown(path)
     try:
@@ -56,22 +62,26 @@ def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str
     workloads = resolve_workloads(draft, keys)
     arms = resolve_arms(draft, keys, workloads)
     gates = resolve_gates(draft, keys, workloads)
-    suite = _suite(path, draft, keys, workloads, arms, gates)
+    relations = resolve_relations(draft, keys, workloads, arms.arms, gates)
+    suite = _suite(path, draft, keys, workloads, arms, (*gates, *relations))
+    quarantine = resolve_quarantine(draft, keys, suite)
     _check_gated(draft, suite)
     _check_models(draft, suite, workloads)
-    draft.finish()
-    return suite
+    named = {name for name, arm in (keys.engines or {}).items() if arm.default is False}
+    draft.finish(also=(each for name, unset in arms.unset.items() if name not in named for each in unset))
+    return replace(suite, quarantine=quarantine)
 
 
 def _suite(
-    path: Path, draft: Draft, keys: SuiteKeys, workloads: Workloads, arms: Mapping[str, Arm], gates: tuple[Gate, ...]
+    path: Path, draft: Draft, keys: SuiteKeys, workloads: Workloads, arms: Arms, gates: tuple[Gate, ...]
 ) -> Suite:
     hardware, warmup = keys.hardware, keys.warmup
     return Suite(
         name=keys.suite or "",
         why=keys.why or "",
         file=path,
-        arms=arms,
+        arms=arms.arms,
+        unset=arms.unset,
         workloads=workloads.workloads,
         loads=workloads.loads,
         gates=gates,
@@ -81,6 +91,8 @@ def _suite(
         request_timeout_s=keys.request_timeout or REQUEST_TIMEOUT_S,
         slo=_slo(draft, keys.slo),
         overrides=draft.overrides,
+        failures=_failures(draft, keys.failed_requests),
+        budget_s=keys.budget,
         keep_raw=keys.keep_raw or "errors",
     )
 
@@ -98,6 +110,20 @@ def _slo(draft: Draft, keys: SloKeys | None) -> Slo | None:
     return Slo(ttft_s=keys.ttft, tpot_s=keys.tpot, e2el_s=keys.e2el)
 
 
+def _failures(draft: Draft, keys: FailureKeys | None) -> FailureGate | None:
+    if keys is None:
+        return None
+    default, path = FailureGate(), ("failed_requests",)
+    allowed = default.allowed if keys.allowed is None else keys.allowed
+    limit = default.limit if keys.limit is None else keys.limit
+    try:
+        return FailureGate(allowed=allowed, limit=limit)
+    except ValueError as error:
+        if not draft.is_wrong(path):  # else a default stands for what is wrong
+            draft.report(path, str(error))
+        return None
+
+
 def _check_names(draft: Draft, keys: SuiteKeys) -> None:
     if keys.suite is None and not draft.is_excused(("suite",)):
         draft.report((), "a suite needs a name, such as suite: chat")
@@ -113,11 +139,15 @@ def _check_names(draft: Draft, keys: SuiteKeys) -> None:
 
 
 def _check_gated(draft: Draft, suite: Suite) -> None:
-    """Every case needs a gate; not asked while the gates themselves are in doubt."""
-    if not suite.gates or draft.is_wrong(("gates",)):
+    """Every case needs a gate, but those of an arm that is there for others to be compared with.
+
+    Not asked while the gates themselves are in doubt.
+    """
+    if not suite.gates or draft.is_wrong(("gates",)) or draft.is_wrong(("relations",)):
         return
+    references = {gate.reference for gate in suite.gates}
     for arm in suite.arms.values():
-        cases = ungated(suite, arm)
+        cases = [] if arm.name in references and not arm.default else ungated(suite, arm)
         if cases:
             more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
             draft.report(("engines", arm.name), f"no gate judges case {cases[0]!r}{more}; "
@@ -127,7 +157,7 @@ def _check_gated(draft: Draft, suite: Suite) -> None:
 def _check_models(draft: Draft, suite: Suite, workloads: Workloads) -> None:
     """Kinds that need files of the model, under arms whose model has none."""
     for arm in suite.arms.values():
-        if arm.model.path is None:
+        if arm.model.path is None and arm.name not in suite.unset:
             for name, members in workloads.families.items():
                 if name in draft.names("workloads") and members and arm.runs(members[0]):
                     report_without_files(draft, arm.name, suite.workloads[members[0]], name)

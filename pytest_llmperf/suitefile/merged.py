@@ -38,6 +38,15 @@ class Merged:
                 self.values[key] = value
                 self.origins[key] = (*home, key)
 
+    def needs(self, path: KeyPath) -> bool:
+        """Whether what was taken out at ``path`` would hold here: nothing newer is in its place."""
+        *above, key = path
+        home = tuple(above)
+        if home not in self.homes:
+            return False
+        origin = self.origins.get(str(key))
+        return origin is None or self.homes.index(origin[:-1]) < self.homes.index(home)
+
     def without(self, common: set[str]) -> dict[str, Any]:
         """The keys that belong to the engine's adapter."""
         return {key: value for key, value in self.values.items() if key not in common}

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal, TypeGuard
 
 from pytest_llmperf.model.suite import MOST, Lengths
 
 DURATION = r"^[0-9]+(\.[0-9]+)? ?(ms|s|m|h)$"
 PERCENTAGE = r"^[0-9]+(\.[0-9]+)? ?%$"
+DAY = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 LENGTHS = "a whole number, {uniform: [MIN, MAX]} or {mean: M, stdev: S, min: MIN, max: MAX}"
 LEAST_BURSTINESS = 0.01
 """Below it nearly all gaps are smaller than what a float can hold."""
+MOST_TIMES = 100.0
+"""Of ``at_least``: a larger one is a percentage by mistake."""
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -68,6 +72,58 @@ def quantity(value: object) -> Quantity:
     if not 0 <= number < math.inf:
         raise ValueError("must be finite and not negative")
     return Quantity(number, percent)
+
+
+def margin(value: object) -> Quantity | Literal["auto"]:
+    """A quantity, or ``auto``.
+
+    Raises:
+        ValueError: neither.
+    """
+    if value == "auto":
+        return "auto"
+    if isinstance(value, str) and not re.fullmatch(PERCENTAGE, value):
+        raise ValueError("must be a number, a percentage such as 3%, or auto")
+    return quantity(value)
+
+
+def share(value: object) -> float:
+    """A part of one: ``0.001`` or ``0.1%``.
+
+    Raises:
+        ValueError: no quantity, or more than all.
+    """
+    found = quantity(value)
+    if found.share > 1:
+        hint = f"; did you mean {found}%?" if not found.percent and found.value <= 100 else ""  # noqa: PLR2004
+        raise ValueError(f"must be a share of at most 1 or a percentage of at most 100%{hint}")
+    return found.share
+
+
+def times(value: object) -> float:
+    """How many times as good: ``1.1`` for a tenth better.
+
+    Raises:
+        ValueError: no such number, or one that nobody means.
+    """
+    if not _is_positive(value) or not 1 / MOST_TIMES <= value <= MOST_TIMES:
+        raise ValueError(f"must say how many times as good, from {1 / MOST_TIMES:g} to {MOST_TIMES:g}: "
+                         "1.1 is a tenth better")  # fmt: skip
+    return float(value)
+
+
+def day(value: object) -> date:
+    """``2026-12-24``.
+
+    Raises:
+        ValueError: no such day.
+    """
+    try:
+        if isinstance(value, str) and re.fullmatch(DAY, value):
+            return date.fromisoformat(value)
+    except ValueError:
+        pass
+    raise ValueError("must be a day, such as 2026-12-24")
 
 
 def lengths(value: object) -> int | Lengths:

@@ -16,14 +16,19 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 def substitute(draft: Draft, environ: Mapping[str, str]) -> None:
     """Replace every ``${VAR}``; report the unset, the empty, the malformed and those in a place that takes none.
 
-    A key without a value is reported here too: YAML reads it as null, which no key takes.
+    What is unset in an arm, or in the model, is deferred: it concerns the arms that need it, once they are to run. A
+    key without a value is reported here too: YAML reads it as null, which no key takes.
     """
     wrong = []
     for path, value in draft.values():
-        mistakes = _mistakes(draft, path, value, environ)
-        for mistake in mistakes:
+        mistakes = _mistakes(draft, path, value)
+        unset = [] if mistakes else _unset(value, environ)
+        if unset and (path[0] == "engines" or _is_model_path(path)):
+            draft.defer(path, unset)
+            continue
+        for mistake in [*mistakes, *unset]:
             draft.report(path, mistake)
-        if mistakes:
+        if mistakes or unset:
             wrong.append(path)
         elif isinstance(value, str) and "${" in value:
             draft.put(path, _VARIABLE.sub(lambda match: environ[match[1]], value))
@@ -31,14 +36,14 @@ def substitute(draft: Draft, environ: Mapping[str, str]) -> None:
         draft.remove(path)
 
 
-def _mistakes(draft: Draft, path: KeyPath, value: Any, environ: Mapping[str, str]) -> list[str]:
+def _mistakes(draft: Draft, path: KeyPath, value: Any) -> list[str]:
     if value is None:
         return ["has no value; write one, or remove the key"]
     if any("${" in step for step in path if isinstance(step, str)):
         return ["a key may not hold ${VAR}"]
     if not (isinstance(value, str) and "${" in value):
         return []
-    return _misplaced(draft, path, value) or _unresolved(value, environ)
+    return _misplaced(draft, path, value) or _malformed(value)
 
 
 def _misplaced(draft: Draft, path: KeyPath, value: str) -> list[str]:
@@ -63,11 +68,12 @@ def _is_data_path(path: KeyPath) -> bool:
     return trace or (path[:1] == ("workloads",) and path[2:] == ("path",))
 
 
-def _unresolved(value: str, environ: Mapping[str, str]) -> list[str]:
-    names = list(dict.fromkeys(_VARIABLE.findall(value)))
-    mistakes = [
-        f"${{{name}}} is {'empty' if name in environ else 'not set'}" for name in names if not environ.get(name)
-    ]
+def _malformed(value: str) -> list[str]:
     if "${" in _VARIABLE.sub("", value):
-        mistakes.append(f"{value!r}: write a variable as ${{NAME}}, with letters, digits and _")
-    return mistakes
+        return [f"{value!r}: write a variable as ${{NAME}}, with letters, digits and _"]
+    return []
+
+
+def _unset(value: Any, environ: Mapping[str, str]) -> list[str]:
+    names = dict.fromkeys(_VARIABLE.findall(value)) if isinstance(value, str) else {}
+    return [f"${{{name}}} is {'empty' if name in environ else 'not set'}" for name in names if not environ.get(name)]

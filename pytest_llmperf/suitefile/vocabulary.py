@@ -13,12 +13,15 @@ from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.suitefile.document import KeyPath, dotted
 from pytest_llmperf.suitefile.keys import (
     ArmKeys,
+    FailureKeys,
     GateKeys,
     HardwareKeys,
     LoadKeys,
     MatrixKeys,
     ModelKeys,
+    QuarantineKeys,
     RampKeys,
+    RelationKeys,
     SloKeys,
     SuiteKeys,
     TraceKeys,
@@ -28,6 +31,7 @@ from pytest_llmperf.suitefile.keys import (
 
 _SECTIONS: dict[KeyPath, type[BaseModel]] = {
     (): SuiteKeys,
+    ("failed_requests",): FailureKeys,
     ("hardware",): HardwareKeys,
     ("load",): LoadKeys,
     ("matrix",): MatrixKeys,
@@ -48,16 +52,15 @@ def known_keys(data: Mapping[str, Any], path: KeyPath) -> set[str]:
     match path:
         case ("gates",):
             return set(METRICS)
-        case ("engines" | "workloads" | "loads" as section,):
-            return set(_mapping(data.get(section)))
+        case ("engines" | "workloads" | "loads" | "relations" as section,):
+            return set(_mapping(data.get("engines" if section == "relations" else section)))
         case ("engines", str(arm)):
             return keys_of(ArmKeys) | _adapter_keys(data, [arm], "Options")
         case ("engines", str(arm), "model"):
             return keys_of(ModelKeys) | _adapter_keys(data, [arm], "Shape")
         case ("model",):
             return keys_of(ModelKeys) | _adapter_keys(data, list(_mapping(data.get("engines"))), "Shape")
-    entry = len(path) == 2 and path[0] in _ENTRIES  # noqa: PLR2004 (SECTION.NAME, whatever the name)
-    kind = _ENTRIES[path[0]] if entry else _SECTIONS.get(path) or (_PARTS.get(path[-1]) if path else None)
+    kind = _kind(data, path)
     return set() if kind is None else keys_of(kind)
 
 
@@ -106,6 +109,19 @@ def _locate(data: Mapping[str, Any], path: KeyPath, mapping: Mapping[str, Any], 
             if found is not None:
                 return found
     return None
+
+
+def _kind(data: Mapping[str, Any], path: KeyPath) -> type[BaseModel] | None:
+    match path:
+        case ("relations", str(arm)):
+            return None if isinstance(_mapping(data.get("relations")).get(arm), list) else RelationKeys
+        case ("relations", str(), int()):
+            return RelationKeys
+        case ("quarantine", int()):
+            return QuarantineKeys
+        case (section, _) if section in _ENTRIES:
+            return _ENTRIES[section]
+    return _SECTIONS.get(path) or (_PARTS.get(path[-1]) if path else None)
 
 
 def _adapter_keys(data: Mapping[str, Any], arms: list[str], part: str) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,6 +26,9 @@ class ScriptedOptions(EngineOptions):
     first_token_s: float = 0.0
     gap_s: float = 0.004
     cached_tokens: int = -1
+    accepts: float = 0.0
+    synthetic: bool = False
+    """Whether it was told what to accept."""
     count_file: str = ""
     """Gets one line for every start of the server."""
 
@@ -47,6 +51,8 @@ class Scripted:
         argv = [sys.executable, str(FAKE_SERVER), "--address-file", str(folder / "address")]
         argv += ["--fault", options.fault, "--fault-from", str(options.fault_from)]
         argv += ["--first-token-s", str(options.first_token_s), "--gap-s", str(options.gap_s)]
+        if options.accepts:
+            argv += ["--accepts", str(options.accepts)]
         if options.cached_tokens >= 0:
             argv += ["--cached-tokens", str(options.cached_tokens)]
         return Command(argv=tuple(argv))
@@ -68,13 +74,19 @@ class Scripted:
         return RequestFields()
 
     def acceptance(self, arm: Arm, before: Counters, after: Counters) -> Acceptance | None:
-        return None
+        steps = int(after.get("fake_steps_total", 0) - before.get("fake_steps_total", 0))
+        if steps == 0:
+            return None
+        accepted = round(after["fake_accepted_total"] - before["fake_accepted_total"])
+        synthetic = ScriptedOptions.model_validate(arm.options).synthetic
+        return Acceptance(steps=steps, accepted=accepted, drafted=3 * steps, synthetic=synthetic)
 
     def prefix_hits(self, arm: Arm, before: Counters, after: Counters) -> PrefixHits | None:
         return prefix_hits(before, after)
 
     def with_less_acceptance(self, arm: Arm, loss: float) -> Arm | None:
-        return None
+        accepts = ScriptedOptions.model_validate(arm.options).accepts - loss
+        return replace(arm, options={**arm.options, "accepts": accepts, "synthetic": True}) if accepts > 0 else None
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         return {"engine": "scripted", "engine_version": "1"}

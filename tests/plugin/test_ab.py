@@ -63,6 +63,26 @@ def test_the_plan_shows_it(pair: Project) -> None:
     assert not (pair.folder / "starts").exists()
 
 
+@pytest.mark.parametrize(("arms", "starts"), [("old,ours", 4), ("ours,theirs", 0)])
+def test_the_plan_counts_no_start_of_a_server_that_is_not_ours(pair: Project, arms: str, starts: int) -> None:
+    servers = "".join(f"  {name}: {{engine: external, url: http://127.0.0.1/{name}}}\n" for name in ("ours", "theirs"))
+    pair.write(SUITE.replace("workloads:", f"{servers}workloads:"))
+    outcome = pair.run("suites", f"--llmperf-ab={arms}", "--llmperf-plan")
+    assert f"1 case, {starts} engine starts" in outcome.text, outcome.text
+
+
+@pytest.mark.parametrize("fixture", ["engine_server.url", "llmperf.measure()"])
+def test_the_fixtures_do_not_take_part(pair: Project, fixture: str) -> None:
+    (pair.folder / "test_user.py").write_text(
+        "import pytest\n\n\n@pytest.mark.llmperf(suite='suites/chat.llmperf.yaml', engine='new')\n"
+        f"def test_it({fixture.partition('.')[0]}):\n    {fixture}\n"
+    )
+    outcome = pair.run("test_user.py", "--llmperf-ab=old,new")
+    assert outcome.code == 1
+    assert "--llmperf-ab=old,new is for the cases of suites" in outcome.text
+    assert not (pair.folder / "starts").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
+from tests.plugin.git import git
 from tests.projects import Project
 
 STORED = """\
@@ -19,11 +18,6 @@ warmup: {requests: 4}
 gates:
   output_throughput: {margin: 60%}
 """
-
-
-def git(project: Project, *args: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *identity, *args], cwd=project.folder, check=True, capture_output=True)
 
 
 @pytest.fixture

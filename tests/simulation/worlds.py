@@ -20,4 +20,6 @@ WORLDS: Mapping[str, World] = {
     "true rho .8, 3 runs a session": World(rho=0.8, runs=3),
     "true rho .2, 3 runs a session": World(rho=0.2, runs=3),
     "anchor and recent sessions": World(recent=20),
+    "anchor and 10 recent sessions": World(recent=10),
+    "anchor and 5 recent sessions": World(recent=5),
 }

@@ -35,6 +35,21 @@ def test_each_fact_of_the_list_refuses(key: str) -> None:
     assert reason.endswith(", here other")
 
 
+@pytest.mark.parametrize(
+    ("facts", "refused"),
+    [
+        ({"acceptance": "synthetic"}, True),
+        ({"acceptance": "synthetic", "injected": "acceptance=-0.06"}, False),
+        ({"acceptance": "synthetic", "injected": "throughput=-10%"}, True),
+        ({"acceptance": "none", "injected": "acceptance=-0.06"}, True),
+    ],
+)
+def test_synthetic_counts_stand_for_natural_ones_where_they_are_a_loss_made_on_purpose(
+    facts: dict[str, str], refused: bool
+) -> None:
+    assert bool(refusals(FACTS, {**FACTS, **facts})) == refused
+
+
 @pytest.mark.parametrize("key", REFUSE)
 def test_a_fact_that_only_the_candidate_lacks_is_not_equal(key: str) -> None:
     (reason,) = refusals(FACTS, {k: v for k, v in FACTS.items() if k != key})

@@ -73,10 +73,7 @@ def test_every_arm_gate_is_a_test_of_its_own() -> None:
 def test_a_reference_arm_without_a_value_is_invalid_and_not_a_missing_baseline() -> None:
     _, here = interleaved(THROUGHPUT, [100.0] * 4, [100.0] * 4)
     (verdict,) = judge(Measurement({}), here, [GATE])
-    assert (verdict.word, verdict.cause) == (
-        Word.INVALID,
-        "output_throughput of the reference 'healthy': no run has a value",
-    )
+    assert (verdict.word, verdict.cause) == (Word.INVALID, "reference 'healthy': no run has a value")
 
 
 def test_runs_without_one_order_in_time_are_a_mistake_of_the_caller() -> None:

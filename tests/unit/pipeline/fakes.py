@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 
 from pytest_llmperf import baseline
 from pytest_llmperf.clock import Clock, FakeClock
+from pytest_llmperf.errors import EngineError
 from pytest_llmperf.load.records_file import records_of
 from pytest_llmperf.load.row import Row
 from pytest_llmperf.metrics.definitions import METRICS
@@ -25,9 +27,10 @@ from pytest_llmperf.model.suite import Arm, Hardware, Load, Model, Suite, Warmup
 from pytest_llmperf.model.verdict import Verdict
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial
-from pytest_llmperf.pipeline.judging import Judged, Shelf, judge_case
 from pytest_llmperf.pipeline.measure import CaseMeasurement
+from pytest_llmperf.pipeline.ongoing import Ongoing, settle
 from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.pipeline.shelf import Shelf
 from pytest_llmperf.workload import Material
 
 FACTS = {
@@ -106,12 +109,21 @@ def answered(tokens: int) -> Row:
     return Row(index=0, planned_input_tokens=8, asked_tokens=8, outcome=Outcome.OK, output_tokens=tokens)
 
 
+def some_failed(failed: int, requests: int) -> Records:
+    bad = [
+        Row(index=i, planned_input_tokens=8, asked_tokens=8, outcome=Outcome.FAILED, reason="status 500")
+        for i in range(failed)
+    ]
+    good = [replace(answered(8), index=i) for i in range(failed, requests)]
+    return records_of([*bad, *good])
+
+
 @dataclass
 class Bench:
     """One case with scripted values.
 
     ``script`` gives the values of a run; a value under the key ``invalid`` makes all metrics of the run invalid, one
-    under ``answered`` is the output tokens of its only request.
+    under ``answered`` is the output tokens of its only request, ``failed`` of ``requests`` are counts.
     """
 
     tmp_path: Path
@@ -123,6 +135,8 @@ class Bench:
     tasks: list[Task] = field(default_factory=list)
     clock: Clock = field(default_factory=FakeClock)
     seeds: int = 0
+    discarded: list[EngineError] = field(default_factory=list)
+    time_left_s: Callable[[], float] = lambda: math.inf
 
     def __post_init__(self) -> None:
         self.store = baseline.Store(self.tmp_path / "baselines")
@@ -138,6 +152,7 @@ class Bench:
             material=Material(),
             dealer=Dealer(seed=0),
             recorded=tuple(self.recorded),
+            time_left_s=self.time_left_s,
             run=self._run,
         )
 
@@ -149,6 +164,8 @@ class Bench:
         values = dict(self.script(task, server))
         findings = (INVALID,) if values.pop("invalid", 0) else ()
         records = records_of([answered(int(values.pop("answered")))]) if "answered" in values else no_records()
+        if "requests" in values:
+            records = some_failed(int(values.pop("failed")), int(values.pop("requests")))
         self.tasks.append(task)
         run = Run(
             id=task.folder.name, suite="suite", case=task.case.id, arm=server.arm.name, role=task.role,
@@ -160,10 +177,22 @@ class Bench:
         )  # fmt: skip
         return Trial(run, values)
 
-    def judge(self) -> Judged:
-        shelf = Shelf(store=self.store, hardware="box", accept=self.accept, why="a test", family=1)
-        prepared = CaseResult(suite="suite", case=self.case.id, nodeid="n", arm="new", hardware="box")
-        return judge_case(self.case, self.work, shelf, prepared, self.clock)
+    def begin(self) -> Ongoing:
+        """The case, measured and judged, its reds not confirmed yet."""
+        ongoing = Ongoing(
+            prepared=CaseResult(suite="suite", case=self.case.id, nodeid="n", arm="new", hardware="box"),
+            work=self.work,
+            shelf=Shelf(
+                store=self.store, hardware="box", accept=self.accept, why="a test", save=self.tmp_path, family=1
+            ),
+            clock=self.clock,
+            discard=self.discarded.append,
+        )
+        ongoing.measure()
+        return ongoing
+
+    def judge(self) -> CaseResult:
+        return settle([self.begin()])[0]
 
     def verdicts(self) -> dict[str, Verdict]:
         return {verdict.metric: verdict for verdict in self.judge().verdicts}

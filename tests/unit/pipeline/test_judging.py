@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from pytest_llmperf.errors import UsageError
+from pytest_llmperf.clock import FakeClock
+from pytest_llmperf.errors import DeathError
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.records import NEVER
-from pytest_llmperf.model.verdict import Word
+from pytest_llmperf.model.verdict import BASELINE, RECENT, Word
 from pytest_llmperf.pipeline.execute import Task
 from pytest_llmperf.pipeline.measure import INTERLEAVING
+from pytest_llmperf.pipeline.ongoing import settle
 from pytest_llmperf.pipeline.servers import Server
-from tests.unit.pipeline.fakes import Bench, FakeServers, Script, case, gate
+from tests.unit.history import nights
+from tests.unit.history.nights import save
+from tests.unit.pipeline.fakes import FACTS, Bench, FakeServers, Script, case, gate
 
 THROUGHPUT = "output_throughput"
 WOBBLE = (1.0, 1.01, 0.99, 1.005, 0.995)
@@ -85,6 +91,42 @@ def test_a_red_of_a_server_that_is_not_ours_is_unconfirmed(tmp_path: Path) -> No
     assert "confirmation" not in bench.roles()
 
 
+def test_reds_that_share_a_server_are_confirmed_by_one_fresh_start(tmp_path: Path) -> None:
+    servers = FakeServers()
+    first = within(tmp_path, 50, servers=servers)
+    second = within(tmp_path, 60, servers=servers)
+    begun = [first.begin(), second.begin()]
+    assert servers.starts == 2, "the candidate and its reference"
+    results = settle(begun)
+    assert [result.verdicts[0].word for result in results] == [Word.REGRESSED] * 2
+    assert all(result.verdicts[0].confirmation is not None for result in results)
+    assert servers.starts == 3
+    assert first.roles()[-2:] == second.roles()[-2:] == ["confirmation", "confirmation"]
+
+
+def test_a_fresh_start_that_breaks_fails_its_own_case_alone(tmp_path: Path) -> None:
+    def dies(task: Task, server: Server) -> Mapping[str, float]:
+        if task.role == "confirmation":
+            raise DeathError("the engine's process ended", cause="crash")
+        return script_of(steady(50))(task, server)
+
+    servers = FakeServers()
+    first = Bench(tmp_path, case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")), dies, servers=servers)
+    second = within(tmp_path, 50, servers=servers)
+    broken, confirmed = settle([first.begin(), second.begin()])
+    assert "the engine's process ended" in broken.failure
+    assert broken.verdicts == ()
+    assert len(first.discarded) == 1
+    assert confirmed.verdicts[0].word is Word.REGRESSED
+    assert confirmed.verdicts[0].confirmation is not None
+
+
+def test_a_red_that_waits_says_so_when_the_session_ends(tmp_path: Path) -> None:
+    result = within(tmp_path, 50).begin().result()
+    assert result.verdicts[0].word is Word.REGRESSED
+    assert "the session ended before a fresh start" in result.verdicts[0].cause
+
+
 def test_an_invalid_confirmation_confirms_nothing(tmp_path: Path) -> None:
     def script(task: Task, server: Server) -> Mapping[str, float]:
         values = {THROUGHPUT: (50 if server.arm.name == "new" else 100) * WOBBLE[task.order % 5]}
@@ -123,9 +165,9 @@ def test_what_differs_from_the_reference_arm_is_said(tmp_path: Path) -> None:
     assert bench.judge().changed == {"engine": ("old", "new")}
 
 
-def stored(tmp_path: Path, new: float, *, cv: float = 0.02, **fields: object) -> Bench:
+def stored(tmp_path: Path, new: float, *, cv: float = 0.02, **fields: Any) -> Bench:
     gates = (gate(THROUGHPUT, 0.2, cv=cv),)
-    return Bench(tmp_path, case(tmp_path, *gates), script_of(steady(new)), recorded=gates, **fields)  # type: ignore[arg-type]
+    return Bench(tmp_path, case(tmp_path, *gates), script_of(steady(new)), recorded=gates, **fields)
 
 
 def test_a_baseline_is_recorded_and_judged_by_until_it_is_decided(tmp_path: Path) -> None:
@@ -142,6 +184,53 @@ def test_a_baseline_is_recorded_and_judged_by_until_it_is_decided(tmp_path: Path
     undecided = stored(tmp_path, 90, cv=0.06)
     assert undecided.verdicts()[THROUGHPUT].word is Word.INCONCLUSIVE
     assert undecided.roles() == ["candidate"] * 5
+
+
+def test_a_budget_that_is_used_up_ends_the_looks_and_leaves_reds_unconfirmed(tmp_path: Path) -> None:
+    stored(tmp_path, 100, accept="missing").judge()
+    undecided = stored(tmp_path, 90, cv=0.06, time_left_s=lambda: -1.0)
+    verdict = undecided.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.INCONCLUSIVE
+    assert "not run again: the suite's budget leaves no time" in verdict.cause
+    assert undecided.roles() == ["candidate"], "what was begun is finished"
+    red = stored(tmp_path, 50, time_left_s=lambda: -1.0)
+    verdict = red.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.REGRESSED
+    assert "unconfirmed: the suite's budget leaves no time" in verdict.cause
+    assert red.roles() == ["candidate"]
+
+
+def failing(tmp_path: Path, failed: int, requests: int, **fields: Any) -> Bench:
+    """Every run of the candidate has so many failed requests."""
+    made = case(tmp_path, gate(THROUGHPUT, 0.2, reference="old"))
+    suite = replace(made.suite, failures=FailureGate(allowed=0.001, limit=0.01))
+
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        bad = failed if server.arm.name == "new" else 0
+        return {**script_of(steady())(task, server), "requests": requests, "failed": bad}
+
+    return Bench(tmp_path, replace(made, suite=suite), script, **fields)
+
+
+def test_failed_requests_are_counted_against_what_the_suite_lets_fail(tmp_path: Path) -> None:
+    clean = failing(tmp_path, 0, 100).judge()
+    assert clean.failures is not None
+    assert clean.failures.word is Word.PASSED
+    assert clean.failures.runs == 4
+    few = failing(tmp_path, 1, 1000).judge()
+    assert few.failures is not None
+    assert few.failures.word is Word.PASSED
+    assert few.failure == ""
+    assert failing(tmp_path, 0, 10).judge().failures.word is Word.INCONCLUSIVE  # type: ignore[union-attr]
+
+
+def test_too_many_failed_requests_fail_the_case_with_their_reasons(tmp_path: Path) -> None:
+    bench = failing(tmp_path, 5, 100)
+    result = bench.judge()
+    assert "new: 20 of 400 requests failed, 0.1 % may" in result.failure
+    assert "20 x status 500" in result.failure
+    assert result.verdicts == ()
+    assert len(bench.discarded) == 1
 
 
 def test_missing_leaves_a_baseline_alone_and_all_replaces_it(tmp_path: Path) -> None:
@@ -186,8 +275,9 @@ def test_an_invalid_run_never_becomes_a_baseline(tmp_path: Path) -> None:
         recorded=gates,
     )
     verdict = bench.verdicts()[THROUGHPUT]
-    assert verdict.word is Word.NO_BASELINE
-    assert "invalid" in verdict.cause
+    assert verdict.word is Word.INVALID
+    assert "client_lag" in verdict.cause
+    assert "nothing was recorded" in verdict.cause
     assert not (tmp_path / "baselines").exists()
 
 
@@ -195,8 +285,9 @@ def test_a_variant_never_becomes_the_baseline_of_another_arm(tmp_path: Path) -> 
     gates = (gate(THROUGHPUT),)
     bad = case(tmp_path, *gates, arm="slow", variant_of="new")
     bench = Bench(tmp_path, bad, script_of(steady()), accept="all", recorded=gates)
-    with pytest.raises(UsageError, match="variant of new"):
-        bench.judge()
+    verdict = bench.verdicts()[THROUGHPUT]
+    assert verdict.word is Word.INVALID
+    assert "variant of new" in verdict.cause
     assert bench.tasks == []
 
 
@@ -257,3 +348,18 @@ def test_natural_answers_that_nobody_counted_are_not_compared_with_counted_ones(
     natural(tmp_path, 1000, 0, accept="all").judge()
     verdict = natural(tmp_path, None, 0, stored=True).verdicts()[THROUGHPUT]
     assert "output_tokens: reference 999.3, here unknown" in verdict.cause
+
+
+def test_a_loss_since_an_improvement_that_nobody_accepted_is_red_against_the_recent_sessions(tmp_path: Path) -> None:
+    accepted = FakeClock(today=nights.NOW - timedelta(days=30))
+    stored(tmp_path, 100, accept="missing", clock=accepted).judge()
+    tonight: dict[str, Any] = {"cv": 0.02, "clock": FakeClock(today=nights.NOW)}
+    assert stored(tmp_path, 100, **tonight).verdicts()[THROUGHPUT].word is Word.PASSED
+    for night in range(8, 0, -1):
+        save(tmp_path, night, {THROUGHPUT: 170 * WOBBLE[night % 5]}, facts={**FACTS, "engine": "new"})
+    fallen = stored(tmp_path, 100, **tonight).judge().verdicts[0]
+    assert (fallen.word, fallen.against) == (Word.REGRESSED, RECENT)
+    assert fallen.reference_sessions == 8
+    assert fallen.confirmation == pytest.approx(-0.41, abs=0.02)
+    as_fast = stored(tmp_path, 170, **tonight).judge().verdicts[0]
+    assert (as_fast.word, as_fast.against) == (Word.IMPROVED, BASELINE)

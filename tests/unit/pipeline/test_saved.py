@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pytest_llmperf.errors import SavedRunError, UsageError
 from pytest_llmperf.load.records_file import write_records
 from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Acceptance, ClientFacts, Run
 from pytest_llmperf.model.slo import Slo
@@ -44,6 +45,7 @@ RUNS: st.SearchStrategy[dict[str, Any]] = st.builds(
         Acceptance, steps=COUNTS, accepted=COUNTS, drafted=COUNTS, per_position=st.lists(COUNTS).map(tuple),
         synthetic=st.booleans(),
     ),
+    prefix_hits=st.none() | st.builds(PrefixHits, looked_up=COUNTS, found=COUNTS),
     environment=st.dictionaries(TEXTS, TEXTS),
     findings=st.lists(
         st.builds(
@@ -142,7 +144,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "run.json: damaged: llmperf.client.workers: field required": changed(
         lambda data: data["llmperf"]["client"].pop("workers")
     ),
-    "run.json: damaged: llmperf.role: input should be 'candidate', 'reference', 'warmup' or 'confirmation' (and 1": (
+    "run.json: damaged: llmperf.role: input should be 'candidate', 'reference', 'warmup', 'confirmation' or": (
         changed(lambda data: data["llmperf"].update(role="umpire", order="x"))
     ),
     "run.json: damaged: a metric has no value ('mean_ttft_ms')": changed(lambda data: data.pop("mean_ttft_ms")),

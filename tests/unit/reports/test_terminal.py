@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
 from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.published import Beside, Published
 from pytest_llmperf.model.result import CaseResult
-from pytest_llmperf.model.verdict import Verdict, Word
+from pytest_llmperf.model.verdict import RECENT, Verdict, Word
 from pytest_llmperf.reports import terminal
 
 CASE = CaseResult(
@@ -115,6 +117,56 @@ RESULTS = {
             cause="there is no file baselines/8x-nvidia-h200/chat/vllm/random-4000-200.yaml",
         )
     ),
+    "recent": with_verdicts(
+        replace(THROUGHPUT, against=RECENT, reference_sessions=20, calibrated=True),
+        replace(LATENCY, against="baseline", reference_sessions=3, calibrated=False),
+    ),
+    "promise": with_verdicts(replace(LATENCY, metric="output_throughput", margin=0.05, at_least=1.1, against="vllm")),
+    "quarantined": replace(
+        with_verdicts(replace(THROUGHPUT, quarantine="quarantined until 2026-12-24 by ann: a fan of node-07")),
+        failures=Verdict(
+            metric="failed_requests",
+            word=Word.INCONCLUSIVE,
+            margin=0.01,
+            reference=0.001,
+            measured=0.004,
+            cause="too few requests",
+        ),
+    ),
+    "quarantined_crash": replace(
+        CASE, failure="the engine's process ended (cause: crash)", quarantine="quarantined until 2026-12-24 by ann: #17"
+    ),
+    "published": replace(
+        with_verdicts(LATENCY),
+        account="speculation: acceptance length 1.7 >= 1.43, where it breaks even",
+        beside=(
+            Beside(
+                published=Published(
+                    metric="output_throughput",
+                    value=753.7,
+                    source="the report, table 3",
+                    conditions="8x H200, vLLM 0.11.0",
+                    definition="output",
+                    expires=date(2027, 6, 1),
+                ),
+                measured=718.24,
+                change=-0.047,
+                interval=(-0.06, -0.03),
+                runs=3,
+                expired=False,
+            ),
+            Beside(
+                published=Published(
+                    metric="mean_e2el_ms", value=95000.0, source="the report, table 3", expires=date(2026, 1, 1)
+                ),
+                measured=100412.0,
+                change=0.057,
+                interval=(0.03, 0.08),
+                runs=3,
+                expired=True,
+            ),
+        ),
+    ),
     "failed": replace(CASE, failure="the engine's process ended (cause: crash)\n\n  | boom"),
     "skipped": replace(CASE, skipped="needs 8x H200; this machine is 2x AMD EPYC"),
     "invalid": replace(
@@ -139,6 +191,16 @@ RESULTS = {
 @pytest.mark.parametrize("name", RESULTS)
 def test_block_of_a_case(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"terminal_{name}.txt", "\n".join(terminal.render(RESULTS[name])) + "\n")
+
+
+@pytest.mark.parametrize(("name", "step"), [("regressed", "accept"), ("no_baseline", "record one")])
+def test_what_a_revision_holds_is_recorded_in_the_work_tree_and_counts_later(name: str, step: str) -> None:
+    arguments = "'--llmperf-set=stall_timeout=60 s' --llmperf-baselines=git:origin/main"
+    lines = terminal.render(replace(RESULTS[name], arguments=arguments))
+    (line,) = [line.strip() for line in lines if line.strip().startswith(f"{step} (")]
+    assert line.startswith(f"{step} (counts once it is in origin/main): pytest '{CASE.nodeid}' '--llmperf-set=stall")
+    assert "git:" not in line
+    assert name == "no_baseline" or any(line.strip().endswith("git:origin/main") for line in lines), "again"
 
 
 def test_an_item_says_its_verdicts_alone() -> None:

@@ -60,11 +60,11 @@ def load(tmp_path: Path) -> Load:
 
 @pytest.fixture
 def complaints(load: Load) -> Complaints:
-    """The mistakes in the text of a suite file, as ``LINE: PATH: MESSAGE``."""
+    """The mistakes in the text of a suite file whose default arms are to run, as ``LINE: PATH: MESSAGE``."""
 
     def complaints(text: str, **given: Mapping[str, str]) -> list[str]:
         with pytest.raises(SuiteError) as caught:
-            load(text, **given)
+            suitefile.expand(load(text, **given))
         return [str(mistake).partition("chat.llmperf.yaml:")[2].strip() for mistake in caught.value.mistakes]
 
     return complaints

@@ -28,7 +28,7 @@ def test_five_mistakes_are_five_messages(golden: Callable[[str, str], None], mon
 
 STRUCTURE = {
     "unknown-key": (with_line("load: burst", "laod: burst\nload: burst"), "7: laod: unknown field; did you mean 'load'?"),
-    "later-issue": (BASE + "budget: 5h\n", "10: budget: unknown field; known: "),
+    "like-no-key": (BASE + "zzz: 5h\n", "10: zzz: unknown field; known: budget, engines, "),
     "text": (with_line("suite: chat", "suite: 7"), '1: suite: 7 must be text; write "7"'),
     "empty": (with_line("suite: chat", "suite: ''"), "1: suite: '' must not be empty"),
     "null": (with_line("load: burst", "load:"), "7: load: has no value; write one, or remove the key"),
@@ -139,7 +139,10 @@ MARGINS = {
     "all-of-it": (with_line("5%", "100%"), "9: gates.output_throughput: 100% must be a share below 1 or a percentage below 100%"),
     "zero": (with_line("5%", "0"), "9: gates.output_throughput: 0 must be more than nothing: no measurement can show a loss of zero"),
     "negative": (with_line("5%", "{margin: -0.1}"), "9: gates.output_throughput.margin: -0.1 must be finite and not negative"),
-    "text": (with_line("5%", "auto"), "9: gates.output_throughput: 'auto' must be a number or a percentage, such as 0.03 or 3%"),
+    "text": (with_line("5%", "atuo"), "9: gates.output_throughput: 'atuo' must be a number, a percentage such as 3%, or auto"),
+    "cv-auto": (with_line("5%", "{cv: auto}"), "9: gates.output_throughput.cv: 'auto' must be a number or a percentage, such as 0.03 or 3%"),
+    "auto-reference": (with_line("5%", "{margin: auto, reference: toy}"), "9: gates.output_throughput.margin: auto goes by the calibration in the stored baseline, and reference: toy compares with none; write a margin, such as 5%"),
+    "auto-exact": (with_line("output_throughput: 5%", "acceptance_length: {margin: auto, cv: 0}"), "9: gates.acceptance_length.margin: auto goes by the noise that calibration found, and cv: 0 declares that there is none; write a margin, such as 0.03"),
     "absolute": (with_line("output_throughput: 5%", "acceptance_length: 3%"), "9: gates.acceptance_length: 3%: acceptance_length is judged by its absolute difference; write a number in tok/step, such as 0.03"),
     "absolute-cv": (with_line("output_throughput: 5%", "acceptance_rate: {cv: 3%}"), "9: gates.acceptance_rate.cv: 3%: acceptance_rate is judged by its absolute difference; write a number, such as 0.02"),
     "cv": (with_line("5%", "{cv: 2}"), "9: gates.output_throughput.cv: 2 must be a share below 1 or a percentage below 100%; did you mean 2%?"),

@@ -34,6 +34,11 @@ SUITE: dict[str, Any] = {
               "output_throughput": "5%"},
     "warmup": {"requests": 2, "at_most": "1m"},
     "slo": {"ttft": "500ms"},
+    "relations": {"c": {"metric": "output_throughput", "vs": "a", "at_least": 1.1, "only": ["w"]},
+                  "a": [{"metric": "acceptance_rate", "vs": "c"}, {"metric": "mean_ttft_ms", "vs": "c", "margin": .1}]},
+    "failed_requests": {"allowed": "0.1%", "limit": 0.01},
+    "quarantine": [{"cases": "a/*", "metrics": ["mean_ttft_ms"], "owner": "me", "why": "known", "until": "2026-12-24"}],
+    "budget": "5h",
 }  # fmt: skip
 ENVIRON = {"MODELS": "/m", "HOST": "h"}
 
@@ -84,9 +89,11 @@ def test_the_unchanged_suite_is_right(path: Path) -> None:
 
 def attempt(path: Path, overrides: dict[str, str]) -> tuple[Suite | None, list[Mistake]]:
     try:
-        return suitefile.load_suite(path, overrides=overrides, environ=ENVIRON), []
+        suite = suitefile.load_suite(path, overrides=overrides, environ=ENVIRON)
+        suitefile.expand(suite)
     except SuiteError as error:
         return None, error.mistakes
+    return suite, []
 
 
 @settings(max_examples=300, deadline=None)

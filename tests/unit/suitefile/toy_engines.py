@@ -1,8 +1,8 @@
 """Adapters that only describe what an arm may say."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pytest_llmperf.engines.base import EngineOptions
 
@@ -35,4 +35,22 @@ class RemoteShape(EngineOptions):
 
 class Remote:
     Options = RemoteOptions
+    Shape = RemoteShape
+
+
+class BoxedOptions(EngineOptions):
+    VARIABLE_FIELDS: ClassVar[frozenset[str]] = frozenset({"image", "binary"})
+
+    image: str | None = None
+    binary: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.image is None) == (self.binary is None):
+            raise ValueError("needs either image or binary")
+        return self
+
+
+class Boxed:
+    Options = BoxedOptions
     Shape = RemoteShape
