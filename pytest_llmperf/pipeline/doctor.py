@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from pytest_llmperf.checks import preconditions
 from pytest_llmperf.clock import CLOCK
 from pytest_llmperf.errors import BusyError, LlmperfError
-from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.ceiling import Ceiling
 from pytest_llmperf.model.diagnosis import Diagnosis
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.pipeline.self_test import MODEST, TOKENS_PER_S, self_test
 from pytest_llmperf.telemetry import host as hosts
+from pytest_llmperf.telemetry import nvml
 
 WAIT_S = 30.0
 """How long to wait for a measurement that goes on here; at the same time both would be wrong."""
@@ -42,7 +42,7 @@ def examine(show: Callable[[str], None], checks: Sequence[Check] | None = None) 
 
     A check that breaks is a failed row, never the end of the others.
     """
-    host = hosts.read(gpu.names())
+    host = hosts.read(nvml.names())
     examination = Examination(host=host, show=show)
     findings: list[Finding] = []
     try:
