@@ -27,6 +27,7 @@ from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
 from pytest_llmperf.pipeline.counting import Counting
 from pytest_llmperf.pipeline.servers import SCRAPE_TIMEOUT_S, Server
+from pytest_llmperf.pipeline.watching import Watching
 from pytest_llmperf.workload import Deal, Material
 
 
@@ -94,19 +95,22 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     started = clock.utc_now()
     log_start = server.log_size()
     counting = Counting(server)
-    capture = load.drive(
-        plan,
-        endpoint,
-        task.folder,
-        stall_timeout_s=case.suite.stall_timeout_s,
-        request_timeout_s=case.suite.request_timeout_s,
-        alive=server.alive,
-        progress=lambda progress: show(_line(task, server, progress)),
-        keep_raw=case.suite.keep_raw == "all",
-        cores=server.client_cores,
-    )
+    with Watching(case, task.role, server, task.folder, clock) as watching:
+        capture = load.drive(
+            plan,
+            endpoint,
+            task.folder,
+            stall_timeout_s=case.suite.stall_timeout_s,
+            request_timeout_s=case.suite.request_timeout_s,
+            alive=server.alive,
+            progress=lambda progress: show(_line(task, server, progress)),
+            keep_raw=case.suite.keep_raw == "all",
+            cores=server.client_cores,
+            window=watching.window,
+        )
     if capture.end == "complete":
         counting.finish()
+    told = watching.told(capture.window_ns)
     acceptance, restarted = _acceptance(server.arm, counting.before, counting.after)
     run = Run(
         id=task.folder.name,
@@ -126,16 +130,26 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         prefix_hits=_prefix_hits(server.arm, counting.before, counting.after),
         environment={
             **task.environment,
+            **told.environment,
             "acceptance": _kind(acceptance),
             "request_fields": str(endpoint.fields),
         },
+        energy_j=told.energy_j,
         folder=task.folder,
     )
-    values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
+    values = metrics.compute(
+        run.records,
+        run.window_ns,
+        acceptance,
+        slo=case.suite.slo,
+        gpus=case.suite.hardware.count,
+        energy_j=run.energy_j,
+    )
     findings = (
         *_findings(run, values, task, turns=plan.turns, silent=counting.silent),
         *queueing.queueing(run.records, queued_s(counting.before, counting.after)),
         *_kept(case, capture),
+        *told.findings,
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytest_llmperf.model.gpu import Gpu
 from pytest_llmperf.model.host_facts import Xid
-from pytest_llmperf.model.reading import NOT_READ, Answer, Reading, lacking
+from pytest_llmperf.model.reading import Answer, Reading, lacking
 from pytest_llmperf.model.snapshot import Snapshot
 from pytest_llmperf.model.telemetry import Counters, GpuSeries, Telemetry
+from pytest_llmperf.telemetry.counters import BY_NAME
 from pytest_llmperf.telemetry.nvml import throttle
 from pytest_llmperf.telemetry.nvml.throttle import Family
 from pytest_llmperf.telemetry.samples_file import Counted, Sampled, Seen
 from pytest_llmperf.telemetry.smi import COUNTERS
-
-Named = Reading[Mapping[str, Mapping[str, int]]]
-"""By uuid and column of ``Counters``: what nvidia-smi says of throttling."""
 
 _SLACK_S = 1.0
 """The kernel log's stamps are those of another clock than ours."""
@@ -24,25 +22,33 @@ _SLACK_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The machine once, outside the window; ``at_ns`` is CLOCK_MONOTONIC."""
+    """The machine once, outside the window; ``at_ns`` is CLOCK_MONOTONIC, ``counters`` are by uuid."""
 
     at_ns: int
     snapshot: Snapshot
-    named: Named = field(default=NOT_READ)
+    counters: Mapping[str, Counters] = field(default_factory=dict)
 
     def of(self, uuid: str) -> Gpu | None:
         """One GPU of it."""
         return next((gpu for gpu in self.snapshot.gpus if gpu.uuid == uuid), None)
+
+    def named(self, uuid: str) -> dict[str, int]:
+        """Throttle counters of a GPU as nvidia-smi names them; {} where it does not."""
+        counters = self.counters.get(uuid, Counters())
+        if counters.source != BY_NAME:
+            return {}
+        readings: dict[str, Reading[int]] = {name: getattr(counters, name) for name in COUNTERS}
+        return {name: reading.value for name, reading in readings.items() if reading.value is not None}
 
 
 def assemble(sampled: Sampled, *, window_ns: tuple[int, int], interval_ns: int, before: Look, after: Look) -> Telemetry:
     """The telemetry of a window; samples of before and after it are left out."""
     ticks = _ticks(sampled.origin_ns, window_ns, interval_ns)
     family = throttle.calibrated(
-        (look.named.value.get(uuid, {}), counted.fields)
+        (look.named(uuid), counted.fields)
         for uuid, seen in sampled.gpus.items()
         for look, counted in ((before, seen.before), (after, seen.after))
-        if look.named.value is not None and counted.fields
+        if counted.fields
     )
     return Telemetry(
         window_ns=window_ns,
@@ -63,64 +69,44 @@ def _ticks(origin_ns: int | None, window_ns: tuple[int, int], interval_ns: int) 
 def _series(
     uuid: str, seen: Seen, ticks: tuple[int, int], before: Look, after: Look, family: Family | None
 ) -> GpuSeries:
-    throttled, source = _throttled(uuid, seen, before, after, family)
     counters = [
-        Counters(
-            **{name: pair[index] for name, pair in throttled.items()},
-            energy_mj=_energy(counted),
-            ecc_uncorrected=NOT_READ if gpu is None else gpu.ecc_uncorrected,
-            nvlink_errors=NOT_READ if gpu is None else gpu.nvlink_errors,
-            pcie_replays=NOT_READ if gpu is None else gpu.pcie_replays,
-            source=source,
-        )
-        for index, (counted, gpu) in enumerate(((seen.before, before.of(uuid)), (seen.after, after.of(uuid))))
+        _at_the_edge(look.counters.get(uuid, Counters()), counted, seen, family)
+        for look, counted in ((before, seen.before), (after, seen.after))
     ]
+    found = [gpu.processes.value or () for gpu in (before.of(uuid), after.of(uuid)) if gpu is not None]
     return GpuSeries(
         uuid=uuid,
         node=before.snapshot.host.node,
         samples=tuple(sample for sample in seen.samples if ticks[0] <= sample.tick < ticks[1]),
         before=counters[0],
         after=counters[1],
+        processes=tuple({each.pid: each for each in (*seen.processes, *(p for each in found for p in each))}.values()),
         xids=_xids(uuid, seen, before, after),
         lost=seen.lost,
     )
 
 
-def _energy(counted: Counted) -> Reading[int]:
-    if counted.energy_mj is None:
-        return lacking(Answer.UNKNOWN, counted.energy or "not read")
-    return Reading(counted.energy_mj, evidence=counted.energy)
+def _at_the_edge(counters: Counters, counted: Counted, seen: Seen, family: Family | None) -> Counters:
+    """The counters with what the sampler read just before the window, or just after it.
 
-
-def _throttled(
-    uuid: str, seen: Seen, before: Look, after: Look, family: Family | None
-) -> tuple[dict[str, tuple[Reading[int], Reading[int]]], str]:
-    """Both values of each counter from one source, and the sources: fields of which numbers are sure, else names."""
+    Throttling by field numbers that are sure, and only where both ends have it: both must be from the same source.
+    """
     numbers = {"power_cap_ns": throttle.POWER_CAP, "sync_boost_ns": throttle.SYNC_BOOST, **(family or {})}
-    pairs: dict[str, tuple[Reading[int], Reading[int]]] = {}
-    by_name = False
-    for name in (*COUNTERS, "sync_boost_ns"):
-        number = numbers.get(name)
-        if number is not None and number in seen.before.fields and number in seen.after.fields:
-            evidence = f"NVML field {number}"
-            pairs[name] = (
-                Reading(seen.before.fields[number], evidence=evidence),
-                Reading(seen.after.fields[number], evidence=evidence),
-            )
-        else:
-            pairs[name] = _by_name(name, uuid, before.named), _by_name(name, uuid, after.named)
-            by_name = by_name or (pairs[name][0].known and pairs[name][1].known)
-    sources = [f"NVML fields {', '.join(map(str, sorted(numbers.values())))}", *(["nvidia-smi"] if by_name else [])]
-    return pairs, " and ".join(sources)
-
-
-def _by_name(name: str, uuid: str, named: Named) -> Reading[int]:
-    if named.value is None:
-        return lacking(named.answer, named.evidence)
-    value = named.value.get(uuid, {}).get(name)
-    if value is None:
-        return lacking(Answer.UNSUPPORTED, f"{named.evidence}: no {name} of {uuid}")
-    return Reading(value, evidence=named.evidence)
+    both = seen.before.fields.keys() & seen.after.fields.keys()
+    read = {
+        name: Reading(counted.fields[number], evidence=f"NVML field {number}")
+        for name, number in numbers.items()
+        if number in both
+    }
+    used = ", ".join(str(numbers[name]) for name in read)
+    sources = [f"NVML fields {used}"] * bool(read) + [counters.source] * (family is None and bool(counters.source))
+    energy = Reading(counted.energy_mj, evidence=counted.energy)
+    return replace(
+        counters,
+        **read,
+        energy_mj=energy if energy.known else lacking(Answer.UNKNOWN, counted.energy or "not read"),
+        source=" and ".join(sources),
+    )
 
 
 def _xids(uuid: str, seen: Seen, before: Look, after: Look) -> tuple[Xid, ...]:

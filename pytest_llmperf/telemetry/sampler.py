@@ -21,7 +21,8 @@ from statistics import median
 from typing import IO, Any
 
 from pytest_llmperf.clock import CLOCK, Clock
-from pytest_llmperf.model.reading import Answer, Reading
+from pytest_llmperf.model.reading import Answer, Reading, lacking
+from pytest_llmperf.telemetry import processes
 from pytest_llmperf.telemetry.nvml import events, throttle
 from pytest_llmperf.telemetry.nvml.session import Session, session
 
@@ -30,6 +31,9 @@ MOST_TICKS = 200_000
 
 CHEAP_NS = 100_000
 """A question that is not needed for any verdict is only asked when the driver answers it in less."""
+
+PROCESSES_EVERY_NS = 5_000_000_000
+"""How often it is asked who uses a GPU, which takes tens of microseconds."""
 
 _TRIALS = 5
 _SM, _MEMORY = 1, 2
@@ -80,7 +84,9 @@ class Device:
         self.handle = handle.value
         self.lost = "" if handle.known else handle.evidence
         self.left_out: dict[str, str] = {}
+        self._nvml = nvml
         self._clock = clock
+        self._met: set[int] = set()
         self._questions = {} if self.lost else self._answered(_questions(nvml, self.handle))
 
     def look(self, tick: int) -> Iterator[dict[str, Any]]:
@@ -98,6 +104,16 @@ class Device:
         yield sample
         if self.lost:
             yield {"gpu": self.index, "lost": self.lost}
+
+    def newcomers(self) -> Iterator[dict[str, Any]]:
+        """The processes on it that were not told of before."""
+        found: Reading[list[Any]] = lacking(Answer.FAILED, self.lost)
+        if not self.lost:
+            found = self._nvml.ask("nvmlDeviceGetComputeRunningProcesses", self.handle, change=list)
+        for entry in found.value or ():
+            if entry.pid not in self._met:
+                self._met.add(entry.pid)
+                yield {"gpu": self.index, "process": asdict(processes.describe(entry.pid, entry.usedGpuMemory))}
 
     def _answered(self, asked: Mapping[str, tuple[Question, ...]]) -> dict[str, Question]:
         """Of each fact the newest question that is answered, unless it takes long and can be done without."""
@@ -144,6 +160,7 @@ def watch(devices: Sequence[Device], wait: Wait, write: Write, clock: Clock, int
     Ticks count from now. One that was missed leaves its number out; nothing is asked twice to make up for it.
     """
     origin, tick, longest = clock.monotonic_ns(), 0, 0
+    asked = origin
     write({"origin_ns": origin, "interval_ns": interval_ns})
     while tick < MOST_TICKS:
         if wait(max(origin + tick * interval_ns - clock.monotonic_ns(), 0) / 1e9):
@@ -153,6 +170,11 @@ def watch(devices: Sequence[Device], wait: Wait, write: Write, clock: Clock, int
         for device in devices:
             for line in device.look(tick):
                 write(line)
+        if begun - asked >= PROCESSES_EVERY_NS:
+            asked = begun
+            for device in devices:
+                for line in device.newcomers():
+                    write(line)
         longest = max(longest, clock.monotonic_ns() - begun)
         tick += 1
     _next_word(wait)

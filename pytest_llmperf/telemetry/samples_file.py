@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_llmperf.model.gpu import Process
 from pytest_llmperf.model.telemetry import Sample
 
 NAME = "telemetry.jsonl"
@@ -33,6 +34,7 @@ class Seen:
     Attributes:
         left_out: questions that were not asked, with the reason.
         lost: what the driver said when it stopped answering.
+        processes: all that were seen on it.
         xids: numbers of the driver's error reports.
         unheard: why there could not be any, "" where there could.
     """
@@ -42,6 +44,7 @@ class Seen:
     after: Counted = Counted()
     left_out: Mapping[str, str] = field(default_factory=dict)
     lost: str = ""
+    processes: list[Process] = field(default_factory=list)
     xids: list[int] = field(default_factory=list)
     unheard: str = ""
 
@@ -93,19 +96,8 @@ def _lines(file: Path) -> list[dict[str, Any]]:
 
 def _take(line: dict[str, Any], sampled: Sampled, seen: Sequence[Seen]) -> None:
     match line:
-        case {"tick": int(), "gpu": int(index)}:
-            seen[index].samples.append(Sample(**{key: value for key, value in line.items() if key != "gpu"}))
-        case {"counters": when, "gpu": int(index)}:
-            counted = Counted(
-                energy_mj=line["energy_mj"],
-                energy=line["energy"],
-                fields={int(number): value for number, value in line["fields"].items()},
-            )
-            setattr(seen[index], when, counted)
-        case {"lost": str(lost), "gpu": int(index)}:
-            seen[index].lost = lost
-        case {"xid": int(code), "gpu": int(index)}:
-            seen[index].xids.append(code)
+        case {"gpu": int(index)}:
+            _take_of(seen[index], line)
         case {"origin_ns": int(origin)}:
             sampled.origin_ns = origin
         case {"left_out": dict(left_out)}:
@@ -116,5 +108,22 @@ def _take(line: dict[str, Any], sampled: Sampled, seen: Sequence[Seen]) -> None:
             sampled.longest_look_ns = line.get("longest_look_ns", 0)
             for index, reason in line.get("reports", {}).items():
                 seen[int(index)].unheard = reason
+        case _:
+            pass
+
+
+def _take_of(gpu: Seen, line: dict[str, Any]) -> None:
+    match line:
+        case {"tick": int()}:
+            gpu.samples.append(Sample(**{key: value for key, value in line.items() if key != "gpu"}))
+        case {"counters": str(when)}:
+            fields = {int(number): value for number, value in line["fields"].items()}
+            setattr(gpu, when, Counted(energy_mj=line["energy_mj"], energy=line["energy"], fields=fields))
+        case {"lost": str(lost)}:
+            gpu.lost = lost
+        case {"process": dict(process)}:
+            gpu.processes.append(Process(**process))
+        case {"xid": int(code)}:
+            gpu.xids.append(code)
         case _:
             pass

@@ -10,7 +10,7 @@ from typing import Self
 
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.model.telemetry import Telemetry
-from pytest_llmperf.telemetry import machine, samples_file, smi
+from pytest_llmperf.telemetry import counters, machine, samples_file
 from pytest_llmperf.telemetry.assembly import Look, assemble
 from pytest_llmperf.telemetry.samples_file import Sampled
 from pytest_llmperf.telemetry.sampling import Sampling
@@ -74,4 +74,5 @@ class Watch:
     def _look(self) -> Look:
         at_ns = self._clock.monotonic_ns()
         snapshot = machine.read(idle_s=0, settle_s=0, clock=self._clock)
-        return Look(at_ns=at_ns, snapshot=snapshot, named=smi.throttle_counters())
+        # a driver that did not answer the bounded question is not asked one without a bound
+        return Look(at_ns=at_ns, snapshot=snapshot, counters=counters.read() if snapshot.gpus else {})

@@ -13,9 +13,10 @@ from pytest_llmperf.checks import invalidation
 from pytest_llmperf.model.finding import Status
 from pytest_llmperf.model.host_facts import Xid
 from pytest_llmperf.model.reading import Answer, Reading, lacking
-from pytest_llmperf.model.telemetry import Sample, Telemetry
+from pytest_llmperf.model.telemetry import Counters, Sample, Telemetry
 from pytest_llmperf.telemetry import samples_file, telemetry_file
 from pytest_llmperf.telemetry.assembly import Look, assemble
+from pytest_llmperf.telemetry.counters import BY_NAME
 from pytest_llmperf.telemetry.samples_file import Counted, Sampled, Seen
 from tests.machines import h200, with_host
 
@@ -34,7 +35,10 @@ def sampled(ticks: int = 30, origin_ns: int = 100 * SECOND, **seen: Any) -> Samp
 
 
 def look(at_s: float = 99, **named: int) -> Look:
-    return Look(at_ns=round(at_s * SECOND), snapshot=h200(), named=Reading({UUID: named}, evidence="nvidia-smi"))
+    counters = Counters(
+        **{name: Reading(value, evidence="nvidia-smi") for name, value in named.items()}, source=BY_NAME
+    )
+    return Look(at_ns=round(at_s * SECOND), snapshot=h200(), counters={UUID: counters})
 
 
 def told(
@@ -72,7 +76,7 @@ def test_counters_come_from_fields_whose_numbers_are_proven() -> None:
     ).gpus[0]
     assert (gpu.before.sw_thermal_ns.value, gpu.after.sw_thermal_ns.value) == (5200, 8000)
     assert (gpu.before.energy_mj.value, gpu.after.energy_mj.value) == (1000, 8000)
-    assert gpu.after.source == "NVML fields 74, 76, 269, 270, 271"
+    assert gpu.after.source == "NVML fields 74, 269, 270, 271"
 
 
 def test_without_proof_they_come_from_nvidia_smi_and_both_from_the_same() -> None:
@@ -83,11 +87,12 @@ def test_without_proof_they_come_from_nvidia_smi_and_both_from_the_same() -> Non
     ).gpus[0]
     assert gpu.after.sw_thermal_ns == Reading(0, evidence="nvidia-smi")
     assert gpu.after.power_cap_ns == Reading(0, evidence="NVML field 74")
-    assert gpu.after.source == "NVML fields 74, 76 and nvidia-smi"
+    assert gpu.after.source == f"NVML fields 74 and {BY_NAME}"
 
 
 def test_without_either_they_are_unknown_with_the_reason() -> None:
-    silent = replace(look(), named=lacking(Answer.UNSUPPORTED, "nvidia-smi: not found"))
+    counters = Counters(sw_thermal_ns=lacking(Answer.UNSUPPORTED, "nvidia-smi: not found"))
+    silent = replace(look(), counters={UUID: counters})
     gpu = told(sampled(before=counted(f269=1), after=counted(f269=2)), before=silent, after=silent).gpus[0]
     assert gpu.after.sw_thermal_ns == Reading(None, Answer.UNSUPPORTED, "nvidia-smi: not found")
 

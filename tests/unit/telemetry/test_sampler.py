@@ -28,6 +28,9 @@ class Slow:
     clock: FakeClock
     takes_s: list[float] = field(default_factory=list)
 
+    def newcomers(self) -> Iterator[dict[str, Any]]:
+        yield {"process": {"pid": 1}}
+
     def look(self, tick: int) -> Iterator[dict[str, Any]]:
         yield {"tick": tick, "at_ns": self.clock.now_ns}
         self.clock.sleep(self.takes_s.pop(0) if self.takes_s else 0.0)
@@ -47,7 +50,7 @@ def looked(takes_s: list[float], until_s: float) -> tuple[list[dict[str, Any]], 
     device: Any = Slow(clock, takes_s)
     end = watch([device], wait, lambda line: lines.append(dict(line)), clock, INTERVAL_NS)
     assert lines[0] == {"origin_ns": 0, "interval_ns": INTERVAL_NS}
-    return lines[1:], end
+    return [line for line in lines if "tick" in line], end
 
 
 def test_looks_keep_to_the_schedule_however_long_each_takes() -> None:
@@ -139,6 +142,15 @@ def test_a_gpu_that_is_lost_gives_what_it_said_and_is_not_asked_again(shim: Shim
     assert sample["sm_clock_mhz"] == 375
     assert "15" in lost["lost"]
     assert list(found.look(4)) == []
+
+
+def test_who_uses_it_is_told_once(shim: Shim) -> None:
+    found = device(FakeClock())
+    shim.say("0.process 4000 5", "0.process 4001 7")
+    told = [line["process"] for line in found.newcomers()]
+    assert [(each["pid"], each["memory_bytes"], each["here"]) for each in told] == [(4000, 5, False), (4001, 7, False)]
+    shim.say("0.process 4000 5", "0.process 4002 7")
+    assert [line["process"]["pid"] for line in found.newcomers()] == [4002]
 
 
 def test_an_old_driver_is_asked_by_its_old_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -40,7 +40,10 @@ def until(met: Callable[[], object], wait_s: float = 20.0) -> None:
 def sample(folder: Path, uuids: list[str], meanwhile: Callable[[], object] = lambda: None) -> tuple[Sampling, Sampled]:
     """Sample until there are three looks, and ``meanwhile`` was done after the second."""
     file = folder / samples_file.NAME
-    looks = lambda: len(next(iter(samples_file.read(file, uuids).gpus.values())).samples)  # noqa: E731
+
+    def looks() -> int:
+        return len(samples_file.read(file, uuids).gpus[uuids[0]].samples)
+
     with Sampling(uuids, INTERVAL_NS, file) as running, running.window():
         until(lambda: looks() >= 2)
         meanwhile()

@@ -1,0 +1,169 @@
+"""Watching a run: the telemetry of its GPUs, what the rules say of it, what is saved; nothing where there are none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pytest_llmperf.checks import clocks, invalidation
+from pytest_llmperf.clock import Clock
+from pytest_llmperf.engines.base import engine_of
+from pytest_llmperf.metrics.energy import energy_j
+from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.gpu import NamedGpu
+from pytest_llmperf.model.run import Role
+from pytest_llmperf.model.telemetry import Telemetry
+from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.telemetry import nvml, processes, telemetry_file
+from pytest_llmperf.telemetry.samples_file import Sampled
+from pytest_llmperf.telemetry.watch import Watch
+
+UNWATCHED: tuple[Role, ...] = ("warmup", "twin")
+"""Runs that nobody judges."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the telemetry of a run says.
+
+    Attributes:
+        environment: facts of the machine, as in ``Run.environment``.
+        energy_j: of all GPUs of the case over the window; None where it is not known.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    energy_j: float | None = None
+
+
+class Watching:
+    """A context around a run; ``window`` is the context of its load, ``told`` comes after both."""
+
+    def __init__(self, case: Case, role: Role, server: Server, folder: Path, clock: Clock) -> None:
+        self._case, self._role, self._server = case, role, server
+        self._folder, self._clock = folder, clock
+        self._watch: Watch | None = None
+        self._undo = ExitStack()
+
+    def __enter__(self) -> Self:
+        interval_s = self._case.suite.telemetry_interval_s
+        if interval_s is None or self._role in UNWATCHED:
+            return self
+        uuids = gpus_of(self._case, self._server)
+        if uuids:
+            self._watch = self._undo.enter_context(
+                Watch(
+                    uuids,
+                    interval_s=interval_s,
+                    folder=self._folder,
+                    cores=self._server.client_cores,
+                    clock=self._clock,
+                )
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._undo.__exit__(kind, error, trace)
+
+    def window(self) -> AbstractContextManager[None]:
+        """What lasts as long as the load."""
+        return nullcontext() if self._watch is None else self._watch.window()
+
+    def told(self, window_ns: tuple[int, int]) -> Told:
+        """Everything about the window; it is saved in the run's folder before any rule looks at it."""
+        if self._watch is None:
+            return Told()
+        telemetry = self._watch.telemetry(window_ns)
+        telemetry_file.write(self._folder, telemetry)
+        process = self._server.process
+        own = frozenset[int]() if process is None else processes.tree(process.pid)
+        seen = self._watch.seen()
+        return Told(
+            findings=(
+                *invalidation.examine(telemetry, own=own),
+                *_gaps(seen, self._watch.fault),
+            ),
+            environment=_facts(telemetry),
+            energy_j=energy_j(telemetry),
+        )
+
+
+def gpus_of(case: Case, server: Server) -> tuple[str, ...]:
+    """The GPUs that a case is measured on, by uuid: as many as its suite asks for, of those that the engine may see.
+
+    () for a suite that asks for none, and for a server on another machine.
+    """
+    wanted = case.suite.hardware
+    if wanted.gpu is None or engine_of(server.arm).elsewhere(server.arm) is not None:
+        return ()
+    environment = {**os.environ, **(server.arm.env if server.process is not None else {})}
+    fitting = [gpu for gpu in visible(nvml.find(), environment) if wanted.gpu.lower() in gpu.name.lower()]
+    return tuple(gpu.uuid for gpu in fitting[: wanted.count])
+
+
+def visible(gpus: Sequence[NamedGpu], environment: Mapping[str, str]) -> list[NamedGpu]:
+    """What CUDA_VISIBLE_DEVICES leaves of ``gpus``, in its order; all of them where it is not set.
+
+    As CUDA reads it: numbers, or beginnings of uuids; the list ends at the first entry that names no GPU. Numbers are
+    NVML's, by PCI bus: CUDA counts so too among GPUs of one kind.
+    """
+    text = environment.get("CUDA_VISIBLE_DEVICES")
+    if text is None:
+        return list(gpus)
+    left: list[NamedGpu] = []
+    for entry in (part.strip() for part in text.split(",")):
+        named = [
+            gpu for gpu in gpus if str(gpu.index) == entry or (entry.startswith("GPU-") and gpu.uuid.startswith(entry))
+        ]
+        if len(named) != 1:
+            break
+        left += named
+    return left
+
+
+def _gaps(seen: Sampled, fault: str) -> tuple[Finding, ...]:
+    """What the sampler could not do: it never ended as it should, or nobody could hear of error reports."""
+    unheard = [f"{uuid}: {gpu.unheard}" for uuid, gpu in seen.gpus.items() if gpu.unheard]
+    wrong = fault or ("" if seen.whole else f"the sampler ended early: {seen.end or 'it did not say why'}")
+    usual = Finding(
+        check="telemetry_sampler",
+        status=Status.PASS,
+        policy="warn",
+        value=f"the longest look took {seen.longest_look_ns / 1e6:.1f} ms",
+        expected="samples until the end of the window",
+        evidence="telemetry.jsonl",
+        remedy="see sampler.log in the run's folder",
+    )
+    found = [replace(usual, status=Status.FAIL, value=wrong) if wrong else usual]
+    if unheard:
+        found.append(
+            replace(
+                usual,
+                check="during_xid_events",
+                status=Status.UNSUPPORTED,
+                value=f"only the kernel log tells of error reports: {'; '.join(unheard)}",
+                expected="events of NVML",
+                remedy="",
+            )
+        )
+    return tuple(found)
+
+
+def _facts(telemetry: Telemetry) -> dict[str, str]:
+    snapshot = telemetry.before
+    clock = clocks.slowest_sm_clock_mhz(telemetry)
+    facts = {"gpu_uuids": " ".join(sorted(gpu.uuid for gpu in telemetry.gpus))}
+    if snapshot is not None:
+        names = sorted({gpu.name.value for gpu in snapshot.gpus if gpu.name.value})
+        facts |= {"gpu": " and ".join(names)} if names else {}
+        facts |= {"driver": snapshot.driver.value} if snapshot.driver.value else {}
+        facts |= {"cuda": str(snapshot.cuda.value)} if snapshot.cuda.value else {}
+    return facts if clock is None else {**facts, "sm_clock_mhz": f"{clock:.0f}"}
