@@ -49,13 +49,17 @@ class Watching:
         self._case, self._role, self._server = case, role, server
         self._folder, self._clock = folder, clock
         self._watch: Watch | None = None
+        self._gaps: tuple[Finding, ...] = ()
         self._undo = ExitStack()
 
     def __enter__(self) -> Self:
         interval_s = self._case.suite.telemetry_interval_s
-        if interval_s is None or self._role in UNWATCHED:
+        wanted = self._case.suite.hardware
+        if interval_s is None or self._role in UNWATCHED or not wanted_here(self._case, self._server):
             return self
         uuids = gpus_of(self._case, self._server)
+        if len(uuids) < wanted.count:
+            self._gaps = (_fewer(len(uuids), len(_fitting(nvml.find(), self._case)), wanted.count),)
         if uuids:
             self._watch = self._undo.enter_context(
                 Watch(
@@ -80,7 +84,7 @@ class Watching:
     def told(self, window_ns: tuple[int, int]) -> Told:
         """Everything about the window; it is saved in the run's folder before any rule looks at it."""
         if self._watch is None:
-            return Told()
+            return Told(findings=self._gaps)
         telemetry = self._watch.telemetry(window_ns)
         telemetry_file.write(self._folder, telemetry)
         process = self._server.process
@@ -89,24 +93,28 @@ class Watching:
         return Told(
             findings=(
                 *invalidation.examine(telemetry, own=own),
-                *_gaps(seen, self._watch.fault),
+                *_unseen(seen, self._watch.fault),
+                *self._gaps,
             ),
             environment=_facts(telemetry),
-            energy_j=energy_j(telemetry),
+            energy_j=None if self._gaps else energy_j(telemetry),
         )
 
 
-def gpus_of(case: Case, server: Server) -> tuple[str, ...]:
-    """The GPUs that a case is measured on, by uuid: as many as its suite asks for, of those that the engine may see.
+def wanted_here(case: Case, server: Server) -> bool:
+    """Whether the suite asks for GPUs, and the server is on this machine."""
+    return case.suite.hardware.gpu is not None and engine_of(server.arm).elsewhere(server.arm) is None
 
-    () for a suite that asks for none, and for a server on another machine.
-    """
-    wanted = case.suite.hardware
-    if wanted.gpu is None or engine_of(server.arm).elsewhere(server.arm) is not None:
-        return ()
+
+def gpus_of(case: Case, server: Server) -> tuple[str, ...]:
+    """The GPUs that a case is measured on, by uuid: as many as its suite asks for, of those that the engine may see."""
     environment = {**os.environ, **(server.arm.env if server.process is not None else {})}
-    fitting = [gpu for gpu in visible(nvml.find(), environment) if wanted.gpu.lower() in gpu.name.lower()]
-    return tuple(gpu.uuid for gpu in fitting[: wanted.count])
+    fitting = _fitting(visible(nvml.find(), environment), case)
+    return tuple(gpu.uuid for gpu in fitting[: case.suite.hardware.count])
+
+
+def _fitting(gpus: Sequence[NamedGpu], case: Case) -> list[NamedGpu]:
+    return [gpu for gpu in gpus if (case.suite.hardware.gpu or "").lower() in gpu.name.lower()]
 
 
 def visible(gpus: Sequence[NamedGpu], environment: Mapping[str, str]) -> list[NamedGpu]:
@@ -129,7 +137,21 @@ def visible(gpus: Sequence[NamedGpu], environment: Mapping[str, str]) -> list[Na
     return left
 
 
-def _gaps(seen: Sampled, fault: str) -> tuple[Finding, ...]:
+def _fewer(visible_ones: int, present: int, wanted: int) -> Finding:
+    """There were enough when the session began, or the case would not be measured: if not now, one was lost."""
+    lost = present < wanted
+    return Finding(
+        check="telemetry_gpus",
+        status=Status.FAIL if lost else Status.UNKNOWN,
+        policy="require",
+        value=f"NVML lists {present} of {wanted} GPUs" if lost else f"{visible_ones} of {wanted} GPUs are seen",
+        expected="all that the suite asks for",
+        evidence="NVML" if lost else "CUDA_VISIBLE_DEVICES",
+        remedy=("see the kernel log; reboot" if lost else "let CUDA_VISIBLE_DEVICES here be what it is for the engine"),
+    )
+
+
+def _unseen(seen: Sampled, fault: str) -> tuple[Finding, ...]:
     """What the sampler could not do: it never ended as it should, or nobody could hear of error reports."""
     unheard = [f"{uuid}: {gpu.unheard}" for uuid, gpu in seen.gpus.items() if gpu.unheard]
     wrong = fault or ("" if seen.whole else f"the sampler ended early: {seen.end or 'it did not say why'}")

@@ -99,13 +99,12 @@ def _at_the_edge(counters: Counters, counted: Counted, seen: Seen, family: Famil
         if number in both
     }
     used = ", ".join(str(numbers[name]) for name in read)
-    sources = [f"NVML fields {used}"] * bool(read) + [counters.source] * (family is None and bool(counters.source))
     energy = Reading(counted.energy_mj, evidence=counted.energy)
     return replace(
         counters,
         **read,
         energy_mj=energy if energy.known else lacking(Answer.UNKNOWN, counted.energy or "not read"),
-        source=" and ".join(sources),
+        source=counters.source if family is None else f"NVML fields {used}",
     )
 
 

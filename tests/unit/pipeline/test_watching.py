@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from pytest_llmperf.model.gpu import NamedGpu
 from pytest_llmperf.model.suite import Arm, Hardware
 from pytest_llmperf.pipeline import watching
 from pytest_llmperf.pipeline.servers import Server
-from pytest_llmperf.pipeline.watching import Told, Watching, gpus_of, visible
+from pytest_llmperf.pipeline.watching import Told, Watching, gpus_of, visible, wanted_here
 from pytest_llmperf.telemetry import nvml
 from tests.unit.pipeline import fakes
 
@@ -80,7 +80,8 @@ def test_those_that_the_suite_asks_for_of_those_that_the_engine_may_see(
 ) -> None:
     def watched(hardware: Hardware, *, ours: bool = True, **how: Any) -> tuple[str, ...]:
         case = asking(tmp_path, hardware, **how)
-        return gpus_of(case, server(case.arm, ours=ours))
+        running = server(case.arm, ours=ours)
+        return gpus_of(case, running) if wanted_here(case, running) else ()
 
     two = Hardware(gpu="h200", count=2)
     assert watched(two) == ("GPU-0a", "GPU-1a")
@@ -93,13 +94,13 @@ def test_those_that_the_suite_asks_for_of_those_that_the_engine_may_see(
     assert watched(two) == ("GPU-1a",)
 
 
-@pytest.mark.parametrize("why", ["no GPU", "warmup", "twin", "off"])
+@pytest.mark.parametrize("why", ["any hardware", "warmup", "twin", "off"])
 def test_where_nothing_is_watched_nothing_is_started_or_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    monkeypatch.setattr(nvml, "find", lambda: () if why == "no GPU" else GPUS)
+    monkeypatch.setattr(nvml, "find", lambda: GPUS)
     monkeypatch.setattr(watching, "Watch", None)
-    case = asking(tmp_path, Hardware(gpu="H200", count=1))
+    case = asking(tmp_path, Hardware() if why == "any hardware" else Hardware(gpu="H200", count=1))
     if why == "off":
         case = replace(case, suite=replace(case.suite, telemetry_interval_s=None))
     role: Any = why if why in watching.UNWATCHED else "candidate"
@@ -107,3 +108,20 @@ def test_where_nothing_is_watched_nothing_is_started_or_said(
         pass
     assert nothing.told((0, 1)) == Told()
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("present", "value", "invalid"),
+    [(GPUS[:1], "NVML lists 1 of 2 GPUs", True), (GPUS, "0 of 2 GPUs are seen", False)],
+)
+def test_gpus_that_are_lost_or_hidden_are_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, present: Sequence[NamedGpu], value: str, *, invalid: bool
+) -> None:
+    monkeypatch.setattr(nvml, "find", lambda: present)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    case = asking(tmp_path, Hardware(gpu="H200", count=2))
+    with Watching(case, "candidate", server(case.arm), tmp_path / "run", CLOCK) as run, run.window():
+        pass
+    (finding,) = run.told((0, 1)).findings
+    assert (finding.check, finding.value) == ("telemetry_gpus", value)
+    assert (finding.invalidates, finding.unverified) == (invalid, not invalid)

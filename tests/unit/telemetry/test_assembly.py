@@ -87,7 +87,7 @@ def test_without_proof_they_come_from_nvidia_smi_and_both_from_the_same() -> Non
     ).gpus[0]
     assert gpu.after.sw_thermal_ns == Reading(0, evidence="nvidia-smi")
     assert gpu.after.power_cap_ns == Reading(0, evidence="NVML field 74")
-    assert gpu.after.source == f"NVML fields 74 and {BY_NAME}"
+    assert gpu.after.source == BY_NAME
 
 
 def test_without_either_they_are_unknown_with_the_reason() -> None:
