@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from pytest_llmperf.checks.gpu_use import named
 from pytest_llmperf.checks.group import finding, judged, name, ordered
 from pytest_llmperf.model.finding import Finding, Status
-from pytest_llmperf.model.gpu import Gpu, Process
+from pytest_llmperf.model.gpu import Gpu
 from pytest_llmperf.model.snapshot import Snapshot
 from pytest_llmperf.model.telemetry import Telemetry
 
@@ -30,7 +31,7 @@ def foreign_processes(telemetry: Telemetry, own: Collection[int], allow: Collect
         for each in sorted(gpu.processes, key=lambda process: process.pid):
             if each.pid in settled or each.name.rpartition("/")[2] in allow:
                 continue
-            line = f"{name(gpu)}: {_named(each)}"
+            line = f"{name(gpu)}: {named(each)}"
             (here if each.here else hidden).append(line)
     if hidden and not here:
         value = f"unattributable: {'; '.join(hidden)}"
@@ -68,7 +69,3 @@ def _beside(gpu: Gpu, own: Collection[int]) -> int | None:
 
 def _gpus(snapshot: Snapshot | None) -> tuple[Gpu, ...]:
     return () if snapshot is None else snapshot.gpus
-
-
-def _named(process: Process) -> str:
-    return f"{process.name or 'a process'} (PID {process.pid}{', ' + process.user if process.user else ''})"
