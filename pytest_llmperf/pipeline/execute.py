@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
@@ -33,10 +33,15 @@ from pytest_llmperf.workload import Deal, Material
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run and what it measured: one value per metric."""
+    """A run and what it measured: one value per metric.
+
+    Attributes:
+        temperatures_c: by uuid, how hot its GPUs were before it.
+    """
 
     run: Run
     values: Mapping[str, float]
+    temperatures_c: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def invalid(self) -> dict[str, str]:
@@ -156,7 +161,7 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     if restarted is not None:
         raise restarted
     _require_sane(run, capture.end, server, some_may_fail=case.suite.failures is not None)
-    return Trial(run, values)
+    return Trial(run, values, told.temperatures_c)
 
 
 def reasons(runs: Sequence[Records], most: int = 5) -> list[str]:

@@ -35,11 +35,13 @@ class Told:
     Attributes:
         environment: facts of the machine, as in ``Run.environment``.
         energy_j: of all GPUs of the case over the window; None where it is not known.
+        temperatures_c: by uuid, before the window.
     """
 
     findings: tuple[Finding, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     energy_j: float | None = None
+    temperatures_c: Mapping[str, int] = field(default_factory=dict)
 
 
 class Watching:
@@ -98,6 +100,7 @@ class Watching:
             ),
             environment=_facts(telemetry),
             energy_j=None if self._gaps else energy_j(telemetry),
+            temperatures_c=_temperatures(telemetry),
         )
 
 
@@ -177,6 +180,11 @@ def _unseen(seen: Sampled, fault: str) -> tuple[Finding, ...]:
             )
         )
     return tuple(found)
+
+
+def _temperatures(telemetry: Telemetry) -> dict[str, int]:
+    gpus = () if telemetry.before is None else telemetry.before.gpus
+    return {gpu.uuid: gpu.temperature_c.value for gpu in gpus if gpu.temperature_c.value is not None}
 
 
 def _facts(telemetry: Telemetry) -> dict[str, str]:

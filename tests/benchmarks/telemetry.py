@@ -161,8 +161,9 @@ def _requests(bench: Bench) -> int:
     concurrency = int(bench.options.concurrency)
     probe = 4 * concurrency
     bench.alone(concurrency)
-    rate = bench.alone(probe) / bench.options.output
-    return max(round(rate * bench.options.seconds / concurrency), 2) * concurrency
+    rate = bench.alone(probe) / int(bench.options.output)
+    rounds = round(rate * float(bench.options.seconds) / concurrency)
+    return max(rounds, 2) * concurrency
 
 
 def _throughput(capture: Capture) -> float:
