@@ -89,15 +89,9 @@ class Watching:
             return Told(findings=self._gaps)
         telemetry = self._watch.telemetry(window_ns)
         telemetry_file.write(self._folder, telemetry)
-        process = self._server.process
-        own = frozenset[int]() if process is None else processes.tree(process.pid)
-        seen = self._watch.seen()
+        found = invalidation.examine(telemetry, own=_own(self._server, telemetry))
         return Told(
-            findings=(
-                *invalidation.examine(telemetry, own=own),
-                *_unseen(seen, self._watch.fault),
-                *self._gaps,
-            ),
+            findings=(*found, *_unseen(self._watch.seen(), self._watch.fault, found), *self._gaps),
             environment=_facts(telemetry),
             energy_j=None if self._gaps else energy_j(telemetry),
             temperatures_c=_temperatures(telemetry),
@@ -154,10 +148,19 @@ def _fewer(visible_ones: int, present: int, wanted: int) -> Finding:
     )
 
 
-def _unseen(seen: Sampled, fault: str) -> tuple[Finding, ...]:
-    """What the sampler could not do: it never ended as it should, or nobody could hear of error reports."""
+def _own(server: Server, telemetry: Telemetry) -> frozenset[int]:
+    """The engine's processes; of a server of somebody else those that were on its GPUs before."""
+    if server.process is not None:
+        return processes.tree(server.process.pid)
+    gpus = () if telemetry.before is None else telemetry.before.gpus
+    return frozenset(each.pid for gpu in gpus for each in gpu.processes.value or ())
+
+
+def _unseen(seen: Sampled, fault: str, found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """What was not seen: the sampler was late or died, or nobody could hear of error reports."""
     unheard = [f"{uuid}: {gpu.unheard}" for uuid, gpu in seen.gpus.items() if gpu.unheard]
-    wrong = fault or ("" if seen.whole else f"the sampler ended early: {seen.end or 'it did not say why'}")
+    wrong = [fault] if fault else [] if seen.whole else [f"the sampler ended early: {seen.end or 'it did not say why'}"]
+    wrong += [each.value for each in found if each.check == "telemetry" and each.status is not Status.PASS]
     usual = Finding(
         check="telemetry_sampler",
         status=Status.PASS,
@@ -165,11 +168,12 @@ def _unseen(seen: Sampled, fault: str) -> tuple[Finding, ...]:
         value=f"the longest look took {seen.longest_look_ns / 1e6:.1f} ms",
         expected="samples until the end of the window",
         evidence="telemetry.jsonl",
-        remedy="see sampler.log in the run's folder",
+        remedy="give the sampler a core that nobody else uses; sampler.log in the run's folder has what it said",
     )
-    found = [replace(usual, status=Status.FAIL, value=wrong) if wrong else usual]
+    value = f"telemetry is incomplete: {'; '.join(wrong)}"
+    told = [replace(usual, status=Status.FAIL, value=value) if wrong else usual]
     if unheard:
-        found.append(
+        told.append(
             replace(
                 usual,
                 check="during_xid_events",
@@ -179,7 +183,7 @@ def _unseen(seen: Sampled, fault: str) -> tuple[Finding, ...]:
                 remedy="",
             )
         )
-    return tuple(found)
+    return tuple(told)
 
 
 def _temperatures(telemetry: Telemetry) -> dict[str, int]:

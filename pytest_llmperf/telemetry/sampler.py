@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
-from typing import IO, Any
+from typing import Any
 
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.model.reading import Answer, Reading, lacking
@@ -186,7 +186,7 @@ def main() -> None:
     order = Order.of(sys.argv[1])
     if order.cores:
         os.sched_setaffinity(0, order.cores)
-    wait = _ears(sys.stdin)
+    wait = _ears(sys.stdin.fileno())
     with open(order.file, "w", encoding="utf-8") as file, session() as nvml:  # noqa: PTH123 (one import less)
 
         def write(line: Mapping[str, Any]) -> None:
@@ -257,13 +257,16 @@ def _count(nvml: Session, when: str, live: Mapping[int, Any], write: Write) -> N
         )
 
 
-def _ears(stream: IO[str]) -> Wait:
+def _ears(stdin: int) -> Wait:
     """What a line says, "" when none has come in time; from a thread, so that a driver that hangs cannot keep us."""
     heard: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
-        for line in stream:
-            heard.put(line.strip())
+        unread = b""
+        while data := os.read(stdin, 4096):  # not sys.stdin, whose lock the interpreter wants when it ends
+            *lines, unread = (unread + data).split(b"\n")
+            for line in lines:
+                heard.put(line.decode())
         os._exit(1)
 
     threading.Thread(target=listen, daemon=True).start()

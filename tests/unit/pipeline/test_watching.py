@@ -14,15 +14,22 @@ from hypothesis import strategies as st
 
 from pytest_llmperf.clock import CLOCK
 from pytest_llmperf.model.case import Case
+from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gpu import NamedGpu
 from pytest_llmperf.model.suite import Arm, Hardware
+from pytest_llmperf.model.telemetry import Sample
 from pytest_llmperf.pipeline import watching
 from pytest_llmperf.pipeline.servers import Server
 from pytest_llmperf.pipeline.watching import Told, Watching, gpus_of, visible, wanted_here
-from pytest_llmperf.telemetry import nvml
+from pytest_llmperf.telemetry import nvml, telemetry_file
+from pytest_llmperf.telemetry.assembly import Look, assemble
+from pytest_llmperf.telemetry.samples_file import Sampled, Seen
+from tests.machines import h200
 from tests.unit.pipeline import fakes
 
 GPUS = tuple(NamedGpu(index, f"GPU-{index}a", "NVIDIA H200" if index < 3 else "NVIDIA L4") for index in range(4))
+
+UUID = h200().gpus[0].uuid
 
 
 def seen(text: str | None) -> list[int]:
@@ -125,3 +132,56 @@ def test_gpus_that_are_lost_or_hidden_are_told_of(
     (finding,) = run.told((0, 1)).findings
     assert (finding.check, finding.value) == ("telemetry_gpus", value)
     assert (finding.invalidates, finding.unverified) == (invalid, not invalid)
+
+
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Sampled, fault: str = "") -> Mapping[str, Finding]:
+    """The findings of a run of ten seconds of which this was seen."""
+    look = Look(at_ns=0, snapshot=h200())
+    fake = SimpleNamespace(
+        telemetry=lambda window_ns: assemble(
+            seen, window_ns=window_ns, interval_ns=500_000_000, before=look, after=look
+        ),
+        seen=lambda: seen,
+        fault=fault,
+    )
+    case = asking(tmp_path, Hardware(gpu="H200", count=1))
+    run = Watching(case, "candidate", server(case.arm, ours=False), tmp_path, CLOCK)
+    monkeypatch.setattr(run, "_watch", fake)
+    told = run.told((0, 10_000_000_000))
+    assert telemetry_file.read(tmp_path) is not None
+    assert told.temperatures_c == {UUID: 32}
+    return {finding.check: finding for finding in told.findings}
+
+
+def sampled(ticks: Sequence[int], end: str = "asked to", **seen: Any) -> Sampled:
+    samples = [Sample(tick=tick, at_ns=tick, sm_clock_mhz=1980, event_reasons=0) for tick in ticks]
+    return Sampled(gpus={UUID: Seen(samples=samples, **seen)}, origin_ns=0, end=end)
+
+
+def test_telemetry_without_gaps_is_fine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = watched(tmp_path, monkeypatch, sampled(range(20)))
+    assert {finding.status for finding in found.values()} <= {Status.PASS, Status.NOT_APPLICABLE}
+
+
+@pytest.mark.parametrize(
+    ("seen", "fault", "words"),
+    [
+        (sampled([*range(8), *range(12, 20)]), "", "4 in a row"),
+        (sampled(range(5), end=""), "the sampler ended with exit code -9: it said nothing", "exit code -9"),
+        (sampled(range(20), end=""), "", "the sampler ended early: it did not say why"),
+        (sampled(range(20), end="after 20 looks"), "", "the sampler ended early: after 20 looks"),
+    ],
+)
+def test_gaps_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Sampled, fault: str, words: str) -> None:
+    finding = watched(tmp_path, monkeypatch, seen, fault)["telemetry_sampler"]
+    assert (finding.status, finding.policy) == (Status.FAIL, "warn")
+    assert finding.value.startswith("telemetry is incomplete: ")
+    assert words in finding.value
+
+
+def test_reports_that_nobody_could_hear_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = watched(tmp_path, monkeypatch, sampled(range(20), unheard="no events"))["during_xid_events"]
+    assert (finding.status, finding.value) == (
+        Status.UNSUPPORTED,
+        f"only the kernel log tells of error reports: {UUID}: no events",
+    )
