@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
+from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.measurement import Measurement, Observation
 
 
@@ -30,6 +31,8 @@ class Baseline:
         refuse_unless: facts that a candidate must share, by the keys of ``checks.comparability.REFUSE`` but
             ``workload``.
         environment: facts that are shown when they differ, by the keys of ``checks.comparability.COMPARE``.
+        calibration: the noise of some of its metrics, without correlations; None where nobody measured it. It speaks of
+            the class of machine under this load, and outlives the values.
         sessions: one label per server start.
         metrics: name -> for each session the values of its runs; all metrics have the same runs.
     """
@@ -42,6 +45,7 @@ class Baseline:
     accepted: Accepted
     sessions: tuple[str, ...]
     metrics: Mapping[str, tuple[tuple[float, ...], ...]]
+    calibration: Calibration | None = None
 
     @property
     def facts(self) -> dict[str, str]:
