@@ -106,12 +106,12 @@ class Project:
         return Outcome(done.returncode, done.stdout + done.stderr, self.folder)
 
     @contextmanager
-    def started(self, *args: str) -> Iterator[subprocess.Popen[str]]:
+    def started(self, *args: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
         """The same in the background, for tests that interrupt it; a test that fails leaves nothing of it."""
         with subprocess.Popen(
             self.command(*args),
             cwd=self.folder,
-            env=self.environment(),
+            env=self.environment(**environ),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -43,7 +43,7 @@ def read_facts(folder: Path) -> SavedFacts:
             id=ours.id, suite=ours.suite, case=ours.case, arm=ours.arm, role=ours.role, session=ours.session,
             order=ours.order, started=stored.date, seed=ours.seed, plan_digest=ours.plan, window_ns=ours.window_ns,
             client=ours.client, acceptance=ours.acceptance, environment=ours.environment, findings=ours.findings,
-            prefix_hits=ours.prefix_hits, folder=folder,
+            prefix_hits=ours.prefix_hits, energy_j=ours.energy_j, folder=folder,
         ),
         values=values,
         totals=stored.totals(),
@@ -80,6 +80,7 @@ class _Ours(BaseModel):
     client: ClientFacts
     acceptance: Acceptance | None
     prefix_hits: PrefixHits | None = None
+    energy_j: float | None = None
     environment: dict[str, str]
     findings: tuple[Finding, ...]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from pytest_llmperf.clock import CLOCK
@@ -49,6 +50,7 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
     workers: int | None = None,
     keep_raw: bool = False,
     cores: Sequence[int] = (),
+    window: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Capture:
     """Send every request of a plan and record what comes back; blocks until the end.
 
@@ -64,6 +66,7 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
         keep_raw: whether ``folder`` also gets ``raw/`` with all responses, up to ``raw_file.RAW_LIMIT``.
         cores: those that are the workers' alone: one worker on each, in turn, and no more workers than that by
             themselves. () for any core.
+        window: a context around the load alone: entered when all workers are ready, left when the load is over.
 
     Returns:
         What happened, whole or up to the abort: failed requests are rows of the records, never an exception. The first
@@ -82,7 +85,7 @@ def drive(  # noqa: PLR0913 (all but three have their names at the call)
     )
     _require_files(jobs)
     try:
-        start_ns, end = _run(jobs, folder, _Watch(len(plan.requests), stall_timeout_s, alive, progress))
+        start_ns, end = _run(jobs, folder, _Watch(len(plan.requests), stall_timeout_s, alive, progress), window)
     finally:
         records, reports = _gather(jobs, folder)
     last_ns = max(start_ns, int(records.done_ns.max(initial=NEVER)))
@@ -106,15 +109,18 @@ def _require_files(jobs: Sequence[Job]) -> None:
         )
 
 
-def _run(jobs: list[Job], folder: Path, watch: _Watch) -> tuple[int, End]:
+def _run(
+    jobs: list[Job], folder: Path, watch: _Watch, window: Callable[[], AbstractContextManager[None]]
+) -> tuple[int, End]:
     """The load itself: when it started and how it ended. However that is, the workers are told to write their rows."""
     stop = wire.Stop(Outcome.FAILED, "the run was interrupted")
     with Fleet(jobs, folder) as fleet:
         try:
             fleet.wait_until_ready()
-            start_ns = CLOCK.monotonic_ns() + _START_AHEAD_NS
-            fleet.send(wire.Start(start_ns))
-            end = watch.until_over(fleet, start_ns)
+            with window():
+                start_ns = CLOCK.monotonic_ns() + _START_AHEAD_NS
+                fleet.send(wire.Start(start_ns))
+                end = watch.until_over(fleet, start_ns)
             stop = watch.stop(end)
         finally:
             fleet.stop(stop)

@@ -123,6 +123,17 @@ _TABLE = (
         "max_concurrent_requests", "req", "most requests between send and end at any moment, failed ones included"
     ),
     _throughput("mean_concurrency", "req", "sum of (end - send) / window, over all requests, failed ones included"),
+    _throughput(
+        "tokens_per_joule", "tok/J", "output tokens of successful requests / energy_j; absent where that is not known"
+    ),
+    _throughput(
+        "energy_j",
+        "J",
+        "what the suite's GPUs took, by their energy counters just before the window and just after it; absent where"
+        " one of them does not say",
+        better="lower",
+        prior_cv=0.015,
+    ),
     *_latencies(),
     Metric(
         name="acceptance_length",

@@ -46,6 +46,7 @@ def compute(
     *,
     slo: Slo | None = None,
     gpus: int = 0,
+    energy_j: float | None = None,
 ) -> dict[str, float]:
     """Every metric of ``definitions.METRICS`` that this run has a value for, by name.
 
@@ -55,12 +56,14 @@ def compute(
         acceptance: counts of speculation over the same window.
         slo: the limits of goodput, None where there are none.
         gpus: how many serve the model, 0 where that is not known.
+        energy_j: what they took over the window; None where it is not known.
     """
     found: Mapping[str, float | None] = dict(
         chain(
             _throughputs(records, window_ns, gpus).items(),
             _goodput(records, window_ns, slo).items(),
             _concurrency(records, window_ns).items(),
+            _energy(records, energy_j).items(),
             _latencies(records).items(),
             _speculation(acceptance).items(),
         )
@@ -110,6 +113,13 @@ def _concurrency(records: Records, window_ns: tuple[int, int]) -> dict[str, floa
         "max_concurrent_requests": max_in_flight(records),
         "mean_concurrency": mean_in_flight(records, window_ns),
     }
+
+
+def _energy(records: Records, energy_j: float | None) -> dict[str, float | None]:
+    if energy_j is None or energy_j <= 0:
+        return {}
+    output = _total(records.output_tokens[records.ok])
+    return {"energy_j": energy_j, "tokens_per_joule": None if output is None else output / energy_j}
 
 
 def _latencies(records: Records) -> dict[str, float]:

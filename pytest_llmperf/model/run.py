@@ -59,6 +59,7 @@ class RunFacts:
         acceptance: None when the engine has no counters of speculation.
         prefix_hits: by the engine's counters; None when it has none.
         environment: facts by key, of engine, machine and client; ``checks.comparability`` knows which key matters.
+        energy_j: of all GPUs of the case over the window; None where it is not known.
         folder: where it is saved.
     """
 
@@ -78,6 +79,7 @@ class RunFacts:
     environment: Mapping[str, str]
     findings: tuple[Finding, ...] = ()
     prefix_hits: PrefixHits | None = None
+    energy_j: float | None = None
     folder: Path | None = field(default=None, compare=False)
 
 

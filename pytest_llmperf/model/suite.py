@@ -216,6 +216,10 @@ class Hardware:
     count: int = 0
 
 
+TELEMETRY_INTERVAL_S = 0.5
+"""Of the looks at GPUs: two a second have convicted every throttled machine that was reported."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """One suite file.
@@ -231,6 +235,7 @@ class Suite:
         budget_s: wall time that the suite may take in one session, None without a bound.
         keep_raw: whose raw responses are kept: of the first failed requests, or of all. It changes nothing of what is
             asked, and no digest.
+        telemetry_interval_s: how often each GPU is looked at while it is measured; None for not at all.
     """
 
     name: str
@@ -251,3 +256,4 @@ class Suite:
     quarantine: tuple[Quarantine, ...] = ()
     budget_s: float | None = None
     keep_raw: Keep = "errors"
+    telemetry_interval_s: float | None = TELEMETRY_INTERVAL_S

@@ -73,6 +73,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "token_source": token_sources(run.records),
             "acceptance": None if run.acceptance is None else asdict(run.acceptance),
             "prefix_hits": None if run.prefix_hits is None else asdict(run.prefix_hits),
+            "energy_j": run.energy_j,
             "environment": dict(run.environment),
             "findings": [finding.to_dict() for finding in run.findings],
         },

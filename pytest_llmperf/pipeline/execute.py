@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_llmperf import load, metrics, workload
@@ -27,15 +27,21 @@ from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline import archive
 from pytest_llmperf.pipeline.counting import Counting
 from pytest_llmperf.pipeline.servers import SCRAPE_TIMEOUT_S, Server
+from pytest_llmperf.pipeline.watching import Watching
 from pytest_llmperf.workload import Deal, Material
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A run and what it measured: one value per metric."""
+    """A run and what it measured: one value per metric.
+
+    Attributes:
+        temperatures_c: by uuid, how hot its GPUs were before it.
+    """
 
     run: Run
     values: Mapping[str, float]
+    temperatures_c: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def invalid(self) -> dict[str, str]:
@@ -94,19 +100,22 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
     started = clock.utc_now()
     log_start = server.log_size()
     counting = Counting(server)
-    capture = load.drive(
-        plan,
-        endpoint,
-        task.folder,
-        stall_timeout_s=case.suite.stall_timeout_s,
-        request_timeout_s=case.suite.request_timeout_s,
-        alive=server.alive,
-        progress=lambda progress: show(_line(task, server, progress)),
-        keep_raw=case.suite.keep_raw == "all",
-        cores=server.client_cores,
-    )
+    with Watching(case, task.role, server, task.folder, clock) as watching:
+        capture = load.drive(
+            plan,
+            endpoint,
+            task.folder,
+            stall_timeout_s=case.suite.stall_timeout_s,
+            request_timeout_s=case.suite.request_timeout_s,
+            alive=server.alive,
+            progress=lambda progress: show(_line(task, server, progress)),
+            keep_raw=case.suite.keep_raw == "all",
+            cores=server.client_cores,
+            window=watching.window,
+        )
     if capture.end == "complete":
         counting.finish()
+    told = watching.told(capture.window_ns)
     acceptance, restarted = _acceptance(server.arm, counting.before, counting.after)
     run = Run(
         id=task.folder.name,
@@ -126,23 +135,33 @@ def execute(task: Task, server: Server, clock: Clock, show: Callable[[str], None
         prefix_hits=_prefix_hits(server.arm, counting.before, counting.after),
         environment={
             **task.environment,
+            **told.environment,
             "acceptance": _kind(acceptance),
             "request_fields": str(endpoint.fields),
         },
+        energy_j=told.energy_j,
         folder=task.folder,
     )
-    values = metrics.compute(run.records, run.window_ns, acceptance, slo=case.suite.slo, gpus=case.suite.hardware.count)
+    values = metrics.compute(
+        run.records,
+        run.window_ns,
+        acceptance,
+        slo=case.suite.slo,
+        gpus=case.suite.hardware.count,
+        energy_j=run.energy_j,
+    )
     findings = (
         *_findings(run, values, task, turns=plan.turns, silent=counting.silent),
         *queueing.queueing(run.records, queued_s(counting.before, counting.after)),
         *_kept(case, capture),
+        *told.findings,
     )
     run = replace(run, findings=findings)
     archive.save(task.folder, run, values, case, log=server.log_since(log_start))
     if restarted is not None:
         raise restarted
     _require_sane(run, capture.end, server, some_may_fail=case.suite.failures is not None)
-    return Trial(run, values)
+    return Trial(run, values, told.temperatures_c)
 
 
 def reasons(runs: Sequence[Records], most: int = 5) -> list[str]:

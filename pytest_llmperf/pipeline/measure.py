@@ -18,7 +18,7 @@ from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, OneRun
 from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm, Load
-from pytest_llmperf.pipeline import archive, warmup
+from pytest_llmperf.pipeline import archive, cooling, warmup
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.execute import Task, Trial, execute
 from pytest_llmperf.pipeline.injecting import Injector
@@ -264,6 +264,7 @@ class CaseMeasurement:
                 return trial
             # Kept on disk with its findings; only a valid run, or the last attempt, is judged.
             self._replacements += 1
+            cooling.cool_down(trial, self.clock, at_most_s=self.time_left_s(), show=self.show)
 
     def _execute(self, case: Case, server: Server, role: Role, order: int) -> Trial:
         return self.run(self._task(case, server, role, order), server, self.clock, self.show)

@@ -23,7 +23,9 @@ Figures = Mapping[str, float | int | None]
 def recompute(saved: SavedRun) -> dict[str, float]:
     """Every metric that the columns of a saved run have a value for, by today's definitions."""
     run = saved.run
-    return metrics.compute(run.records, run.window_ns, run.acceptance, slo=saved.slo, gpus=saved.gpus or 0)
+    return metrics.compute(
+        run.records, run.window_ns, run.acceptance, slo=saved.slo, gpus=saved.gpus or 0, energy_j=run.energy_j
+    )
 
 
 def review(saved: SavedRun) -> Review:

@@ -13,7 +13,11 @@ from pytest_llmperf.suitefile.keys import SuiteKeys
 from pytest_llmperf.suitefile.values import NAME
 
 _TITLE = "pytest-llmperf suite file (*.llmperf.yaml)"
-_SHORT_FORMS: dict[str, dict[str, Any]] = {"load": {"const": "burst"}, "hardware": {"const": "any"}}
+_SHORT_FORMS: dict[str, dict[str, Any]] = {
+    "load": {"const": "burst"},
+    "hardware": {"const": "any"},
+    "telemetry": {"const": "off"},
+}
 
 _NEEDED = {"RelationKeys": ["metric", "vs"], "QuarantineKeys": ["cases", "owner", "why", "until"]}
 

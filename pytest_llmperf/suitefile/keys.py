@@ -193,6 +193,13 @@ class SloKeys(Keys):
     e2el: Seconds | None = _about("Longest end-to-end latency.")
 
 
+class TelemetryKeys(Keys):
+    """``telemetry:`` as a mapping."""
+
+    off: Literal[True] | None = _about("No looks at all.")
+    interval: Seconds | None = _about("How often each GPU is looked at; default 500ms, at least 100ms.")
+
+
 def _short(words: dict[str, Any], wrap: str | None, otherwise: str) -> Callable[[Any], Any]:
     """Turns the short form of a section into its mapping: one of ``words``, or any scalar under the key ``wrap``."""
 
@@ -213,6 +220,7 @@ DefaultLoad = Annotated[LoadKeys, BeforeValidator(_short({"burst": {"burst": Tru
 Requirement = Annotated[
     HardwareKeys | None, BeforeValidator(_short({"any": None}, None, "any, or {gpu: NAME, count: N}"))
 ]
+Telemetry = Annotated[TelemetryKeys, BeforeValidator(_short({"off": {"off": True}}, None, "off, or {interval: 500ms}"))]
 GateEntry = Annotated[GateKeys, BeforeValidator(_short({}, "margin", "a margin, or {margin: M, ...}"))]
 
 
@@ -250,3 +258,4 @@ class SuiteKeys(Keys):
     slo: SloKeys | None = _about("Latency limits; goodput counts the requests within all of them.")
     warmup: WarmupKeys | None = _about("Load before the measured window.")
     keep_raw: Keep | None = _about("Raw responses to keep: of the first failed requests (default), or of all.")
+    telemetry: Telemetry | None = _about("Looks at the GPUs of the suite while they are measured; off for none.")

@@ -11,13 +11,13 @@ from pytest_llmperf.errors import Mistake, SuiteError, shown
 from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.slo import Slo
-from pytest_llmperf.model.suite import Hardware, Suite, Warmup
+from pytest_llmperf.model.suite import TELEMETRY_INTERVAL_S, Hardware, Suite, Warmup
 from pytest_llmperf.suitefile.arms import Arms, resolve_arms
 from pytest_llmperf.suitefile.document import parse
 from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.expansion import ungated
 from pytest_llmperf.suitefile.gates import resolve_gates
-from pytest_llmperf.suitefile.keys import FailureKeys, SloKeys, SuiteKeys
+from pytest_llmperf.suitefile.keys import FailureKeys, SloKeys, SuiteKeys, TelemetryKeys
 from pytest_llmperf.suitefile.kinds import report_without_files
 from pytest_llmperf.suitefile.override import apply_overrides
 from pytest_llmperf.suitefile.quarantines import resolve_quarantine
@@ -31,6 +31,9 @@ STALL_TIMEOUT_S = 300.0
 REQUEST_TIMEOUT_S = 1800.0
 """Half an hour: many times the longest end-to-end latency of a published benchmark at full burst (about 100 s on
 average), and still within the usual bound of a CI job."""
+
+SHORTEST_TELEMETRY_INTERVAL_S = 0.1
+"""NVIDIA's own monitor calls what it reads faster invalid on Hopper."""
 
 
 def load_suite(path: Path, *, overrides: Mapping[str, str], environ: Mapping[str, str]) -> Suite:
@@ -94,12 +97,26 @@ def _suite(
         failures=_failures(draft, keys.failed_requests),
         budget_s=keys.budget,
         keep_raw=keys.keep_raw or "errors",
+        telemetry_interval_s=_telemetry(draft, keys.telemetry),
     )
 
 
 def _warmup(requests: int | None, at_most_s: float | None) -> Warmup:
     default = Warmup()
     return Warmup(requests=requests or default.requests, at_most_s=at_most_s or default.at_most_s)
+
+
+def _telemetry(draft: Draft, keys: TelemetryKeys | None) -> float | None:
+    """The interval, None for none. Below the floor the looks themselves would move what is measured."""
+    if keys is None:
+        return TELEMETRY_INTERVAL_S
+    if keys.off:
+        return None
+    if keys.interval is None:
+        return TELEMETRY_INTERVAL_S
+    if keys.interval < SHORTEST_TELEMETRY_INTERVAL_S:
+        draft.report(("telemetry", "interval"), "must be at least 100ms: looks that come faster move what is measured")
+    return keys.interval
 
 
 def _slo(draft: Draft, keys: SloKeys | None) -> Slo | None:

@@ -18,6 +18,9 @@ from pytest_llmperf.telemetry.nvml.session import Session, session
 POWER_CAP, SW_THERMAL, SYNC_BOOST = 74, 75, 76
 """Nanoseconds; the numbers are those of all drivers from 535 to 615."""
 
+BY_NAME = "nvidia-smi: clocks_event_reasons_counters"
+"""Source of throttle counters whose names say what they are."""
+
 
 def read() -> Mapping[str, Counters]:
     """The counters of every GPU by uuid; empty without NVML."""
@@ -39,7 +42,7 @@ def _counters(nvml: Session, handle: Any, uuid: str, named: Reading[Mapping[str,
     throttles = (named.value or {}).get(uuid)
     if throttles:
         read = {name: _named(name, throttles, named.evidence) for name in smi.COUNTERS}
-        source = "nvidia-smi: clocks_event_reasons_counters"
+        source = BY_NAME
     else:
         evidence = named.evidence if named.value is None else f"{named.evidence}: not for {uuid}"
         read = dict.fromkeys(smi.COUNTERS, lacking(Answer.UNSUPPORTED, evidence))

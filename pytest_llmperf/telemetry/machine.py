@@ -19,18 +19,26 @@ SETTLE_S = 10.0
 """Persistence mode can read off just after a machine has started, until its daemon is there."""
 
 
-def read(*, roots: Roots = ROOTS, pid: int | None = None, idle_s: float = IDLE_S, clock: Clock = CLOCK) -> Snapshot:
+def read(
+    *,
+    roots: Roots = ROOTS,
+    pid: int | None = None,
+    idle_s: float = IDLE_S,
+    settle_s: float = SETTLE_S,
+    clock: Clock = CLOCK,
+) -> Snapshot:
     """Read this machine once: in ``idle_s`` and about a second where there are GPUs, in milliseconds without.
 
     Args:
         roots: of the kernel's files.
         pid: the engine's process, whose environment counts; None for ours.
         idle_s: how long the GPUs' utilisation is watched; its largest value counts.
+        settle_s: after which persistence mode is asked for again where it is off; 0 for not at all.
         clock: for the date, and to wait.
     """
     found = nvml.read(idle_s=idle_s, proc=roots.proc, clock=clock)
-    if any(gpu.persistence.value is False for gpu in found.gpus):
-        clock.sleep(SETTLE_S)
+    if settle_s and any(gpu.persistence.value is False for gpu in found.gpus):
+        clock.sleep(settle_s)
         found = nvml.read(idle_s=idle_s, proc=roots.proc, clock=clock)
     return Snapshot(
         taken=clock.utc_now().isoformat(timespec="seconds"),

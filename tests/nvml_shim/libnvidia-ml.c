@@ -12,6 +12,8 @@
  *     0.p2p.1 0 0 4                 to GPU 1: reading, writing, NVLink
  *     0.lost_after 7                calls on it until the GPU is lost (15)
  *     0.SetPersistenceMode lie      a setter that says 0 and changes nothing; !4 refuses; else it obeys
+ *     0.xid 79                      an error report that waits as an event, one line for each
+ *     0.RegisterEvents !4           refuses events
  * A key without a line is not supported (3). What a setter was asked is appended to $NVML_SHIM.log.
  */
 #include <stdint.h>
@@ -369,6 +371,38 @@ int nvmlDeviceWorkloadPowerProfileGetCurrentProfiles(Device device, Profiles *in
     int code = numbers(device, "PowerProfiles", 1, value); /* the first word of the mask */
     if (!code) into->requested[0] = into->enforced[0] = (uint)value[0];
     return code;
+}
+
+/* --- events: the error reports of the GPUs that were registered, one at each call, then a timeout (10) --- */
+
+enum { TIMEOUT = 10, MAX_GPUS = 64 };
+static int registered[MAX_GPUS];
+
+int nvmlEventSetCreate(void **set) { return *set = registered, OK; }
+int nvmlEventSetFree(void *set) { return (void)set, OK; }
+
+int nvmlDeviceRegisterEvents(Device device, ulonglong types, void *set) {
+    char value[TEXT];
+    int code = look(device, "RegisterEvents", 0, value);
+    (void)types, (void)set;
+    if (code && code != NOT_SUPPORTED) return code;
+    return registered[index_of(device)] = 1, OK;
+}
+
+typedef struct { Device device; ulonglong type, data; uint instance, compute_instance; } Event;
+
+int nvmlEventSetWait_v2(void *set, Event *into, uint milliseconds) {
+    (void)set, (void)milliseconds;
+    for (int gpu = 0; gpu < MAX_GPUS; gpu++) {
+        Device device = (Device)(intptr_t)(gpu + 1);
+        char key[64], value[TEXT];
+        snprintf(key, sizeof key, "%d.xid", gpu);
+        if (!registered[gpu] || !line_of(key, registered[gpu] - 1, value)) continue;
+        registered[gpu]++;
+        *into = (Event){device, 8, strtoull(value, 0, 0), 0, 0};
+        return OK;
+    }
+    return TIMEOUT;
 }
 
 /* --- setters: they change the file, as a driver keeps what it was told --- */

@@ -28,7 +28,9 @@ class Shim:
     def say(self, *lines: str, gpus: int = 1, base: str = H200) -> None:
         """Answer like ``base`` on every GPU, but for these lines, which come first and so win."""
         own = [f"{index}.UUID GPU-{index:08x}-0000-0000-0000-000000000000" for index in range(gpus)]
-        self.facts.write_text("\n".join([*lines, f"count {gpus}", *own, base]) + "\n", encoding="utf-8")
+        whole = self.facts.with_suffix(".next")  # another process may be reading it
+        whole.write_text("\n".join([*lines, f"count {gpus}", *own, base]) + "\n", encoding="utf-8")
+        whole.replace(self.facts)
 
     def setters(self) -> list[str]:
         """What was asked to be changed, ``GPU.SETTER VALUE`` each."""

@@ -18,7 +18,12 @@ SLO = Slo(ttft_s=0.07, tpot_s=0.1)
 
 def test_only_names_of_the_table_and_all_of_them() -> None:
     values = metrics.compute(
-        TWO, WINDOW, Acceptance(steps=10, accepted=7, drafted=20, per_position=(4, 3, *[0] * 6)), slo=SLO, gpus=8
+        TWO,
+        WINDOW,
+        Acceptance(steps=10, accepted=7, drafted=20, per_position=(4, 3, *[0] * 6)),
+        slo=SLO,
+        gpus=8,
+        energy_j=10.0,
     )
     assert set(values) == set(METRICS)
     assert all(type(value) is float for value in values.values())
@@ -53,11 +58,19 @@ def test_only_names_of_the_table_and_all_of_them() -> None:
         ("p95_e2el_ms", 80 + 0.95 * 60),
         ("acceptance_length", 1.7),
         ("acceptance_rate", 0.35),
+        ("energy_j", 10.0),
+        ("tokens_per_joule", 5 / 10.0),
     ],
 )
 def test_values_by_hand(name: str, value: float) -> None:
     acceptance = Acceptance(steps=10, accepted=7, drafted=20)
-    assert metrics.compute(TWO, WINDOW, acceptance, slo=SLO, gpus=8)[name] == pytest.approx(value)
+    values = metrics.compute(TWO, WINDOW, acceptance, slo=SLO, gpus=8, energy_j=10.0)
+    assert values[name] == pytest.approx(value)
+
+
+@pytest.mark.parametrize("energy_j", [None, 0.0])
+def test_energy_that_is_not_known_is_absent(energy_j: float | None) -> None:
+    assert {"energy_j", "tokens_per_joule"}.isdisjoint(metrics.compute(TWO, WINDOW, None, energy_j=energy_j))
 
 
 def test_failed_requests_count_in_no_throughput_and_no_latency() -> None:
