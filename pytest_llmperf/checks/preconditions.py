@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from pytest_llmperf.checks.profile import Profile
 from pytest_llmperf.model.finding import Finding, Status
 
 BUSY_SHARE = 0.2
 """More than this share of the CPU in use before anything of ours runs is a neighbour worth naming."""
+
+UNFIT_SHARE = 0.5
+"""Beyond it a machine is not fit: the client shares every second moment of its CPUs with somebody."""
 
 LIVE_CHECKS = ("engine_ready", "model_served")
 """Checks that need the running engine."""
@@ -47,14 +53,35 @@ def warmed_up(*, steady: bool) -> Finding:
     )
 
 
-def host_idle(busy_share: float | None) -> Finding:
-    """Whether somebody else uses the CPU, before anything of ours does."""
+def strictly(finding: Finding) -> Finding:
+    """The finding as a strict suite takes it: what is required and could not be read is a failure."""
+    if not finding.unverified:
+        return finding
+    value = finding.value if finding.value == str(finding.status) else f"{finding.value} ({finding.status})"
+    return replace(finding, status=Status.FAIL, value=f"{value}: unverified, and the suite is strict")
+
+
+def profile_fits(wanted: Profile, found: Profile) -> Finding:
+    """Whether the machine is of the class of hardware that was asked for."""
+    fits = wanted.name == found.name or (wanted.product == "" and found.product is not None)
+    return Finding(
+        check="profile",
+        status=Status.PASS if fits else Status.FAIL,
+        policy="require",
+        value=found.name,
+        expected=wanted.name,
+        evidence="the names of its GPUs",
+    )
+
+
+def host_idle(busy_share: float | None, *, unfit_share: float = 1.0) -> Finding:
+    """Whether somebody else uses the CPU, before anything of ours does; beyond ``unfit_share`` it is required."""
     if busy_share is None:
         return Finding(check="host_idle", status=Status.UNSUPPORTED, policy="warn", evidence="/proc/stat")
     return Finding(
         check="host_idle",
         status=Status.FAIL if busy_share > BUSY_SHARE else Status.PASS,
-        policy="warn",
+        policy="require" if busy_share > unfit_share else "warn",
         value=f"{busy_share:.0%} of the CPU in use",
         expected=f"at most {BUSY_SHARE:.0%}",
         evidence="/proc/stat",
