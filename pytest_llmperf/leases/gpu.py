@@ -1,18 +1,19 @@
-"""GPU leases: which GPUs this machine has, and which of them are ours for now."""
+"""GPU leases: which of this machine's GPUs are ours for now."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from filelock import FileLock, Timeout
 
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.errors import BusyError, UnavailableError
 from pytest_llmperf.leases.folder import lease_folder
+from pytest_llmperf.model.gpu import NamedGpu
 
 WAIT_S = 2 * 3600.0
 """How long to wait for GPUs that others of this user lease."""
@@ -20,42 +21,10 @@ WAIT_S = 2 * 3600.0
 _POLL_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """One NVIDIA GPU as NVML names it."""
-
-    index: int
-    uuid: str
-    name: str
-
-
-def find() -> tuple[Gpu, ...]:
-    """The GPUs of this machine in NVML's order; () without NVML (no driver, no ``nvidia-ml-py``)."""
-    try:
-        import pynvml  # noqa: PLC0415 (optional)
-    except ImportError:
-        return ()
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return ()
-    try:
-        return tuple(_describe(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
-    except pynvml.NVMLError:  # a GPU that fell off the bus: none that can be trusted
-        return ()
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def names() -> tuple[str, ...]:
-    """Product names of the GPUs of this machine."""
-    return tuple(gpu.name for gpu in find())
-
-
 class GpuLease:
     """GPUs that no other lease of this user holds; a context that gives them back. The kernel does when we die."""
 
-    def __init__(self, gpus: tuple[Gpu, ...], locks: ExitStack) -> None:
+    def __init__(self, gpus: tuple[NamedGpu, ...], locks: ExitStack) -> None:
         self.gpus = gpus
         self._locks = locks
 
@@ -63,9 +32,9 @@ class GpuLease:
     def take(
         cls,
         count: int,
+        find: Callable[[], tuple[NamedGpu, ...]],
         *,
         wait_s: float = WAIT_S,
-        present: tuple[Gpu, ...] | None = None,
         folder: Path | None = None,
         clock: Clock = CLOCK,
     ) -> GpuLease:
@@ -73,8 +42,8 @@ class GpuLease:
 
         Args:
             count: how many; 0 asks nobody.
+            find: the GPUs to choose from: ``telemetry.nvml.find`` for this machine's.
             wait_s: how long to wait.
-            present: the GPUs to choose from; None for those of this machine.
             folder: of the lock files; None for the user's own on this machine.
             clock: for the wait.
 
@@ -84,7 +53,7 @@ class GpuLease:
         """
         if not count:
             return cls((), ExitStack())
-        gpus = find() if present is None else present
+        gpus = find()
         if len(gpus) < count:
             raise UnavailableError(f"needs {count} GPU{'s' * (count != 1)}; this machine has {len(gpus)}")
         deadline = clock.monotonic_ns() + wait_s * 1e9
@@ -103,9 +72,9 @@ class GpuLease:
         self._locks.close()
 
     @classmethod
-    def _try(cls, count: int, gpus: tuple[Gpu, ...], folder: Path) -> GpuLease | None:
+    def _try(cls, count: int, gpus: tuple[NamedGpu, ...], folder: Path) -> GpuLease | None:
         """All or none, so that two takers cannot wait for each other's half."""
-        taken: list[Gpu] = []
+        taken: list[NamedGpu] = []
         with ExitStack() as locks:
             for gpu in gpus:
                 lock = FileLock(folder / f"{gpu.uuid}.lock")
@@ -117,13 +86,3 @@ class GpuLease:
                 if len(taken) == count:
                     return cls(tuple(taken), locks.pop_all())
         return None
-
-
-def _describe(nvml: Any, index: int) -> Gpu:
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
-    return Gpu(index, _text(nvml.nvmlDeviceGetUUID(handle)), _text(nvml.nvmlDeviceGetName(handle)))
-
-
-def _text(value: str | bytes) -> str:
-    """Old bindings answer in bytes."""
-    return value.decode() if isinstance(value, bytes) else value

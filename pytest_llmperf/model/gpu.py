@@ -26,6 +26,15 @@ class EventReason(IntFlag):
     RELIABILITY = 0x400
 
 
+@dataclass(frozen=True, slots=True)
+class NamedGpu:
+    """A GPU as one asks for it: which it is, and what."""
+
+    index: int
+    uuid: str
+    name: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mode:
     """A mode that changes at the next reset or reboot: what holds now, and what will."""

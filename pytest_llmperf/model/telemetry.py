@@ -14,11 +14,13 @@ class Sample:
     """One look at one GPU; None where it did not answer.
 
     Attributes:
+        tick: number of the look by the sampler's schedule; one that was missed leaves its number out.
         at_ns: CLOCK_MONOTONIC, when it was asked.
         event_reasons: bits of ``EventReason``.
         power_mw: at that instant, not the driver's average of a second.
     """
 
+    tick: int
     at_ns: int
     sm_clock_mhz: int | None = None
     memory_clock_mhz: int | None = None
@@ -78,12 +80,14 @@ class Telemetry:
     Attributes:
         window_ns: its start and end, CLOCK_MONOTONIC.
         interval_ns: how often each GPU was to be asked.
+        ticks: the first look within the window and the first one after it: so many samples each GPU should have.
         gpus: in any order.
         before: the machine at the start of the window; its processes and settings are compared with ``after``'s.
     """
 
     window_ns: tuple[int, int]
     interval_ns: int
+    ticks: tuple[int, int]
     gpus: tuple[GpuSeries, ...] = ()
     before: Snapshot | None = None
     after: Snapshot | None = None

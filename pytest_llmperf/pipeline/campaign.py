@@ -16,7 +16,6 @@ from pytest_llmperf.checks.comparability import INJECTED
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of, losing
 from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
-from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.finding import Finding
@@ -36,6 +35,7 @@ from pytest_llmperf.pipeline.ongoing import Ongoing, settle
 from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool, server_key
 from pytest_llmperf.pipeline.shelf import Shelf
 from pytest_llmperf.telemetry import host as hosts
+from pytest_llmperf.telemetry import nvml
 
 ENDPOINT_KEY = "LLMPERF_API_KEY"
 """Name of the variable with the API key of ``--llmperf-endpoint``."""
@@ -93,7 +93,7 @@ class Campaign:
     @cached_property
     def _gpus(self) -> tuple[str, ...]:
         """Asked of the driver once: facts are gathered for every run."""
-        return gpu.names()
+        return nvml.names()
 
     @cached_property
     def _idle(self) -> Finding:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pytest_llmperf.checks import conditions, preconditions, profile
 from pytest_llmperf.clock import CLOCK
 from pytest_llmperf.errors import BusyError, LlmperfError
-from pytest_llmperf.leases import gpu
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.ceiling import Ceiling
 from pytest_llmperf.model.diagnosis import Diagnosis
@@ -19,6 +18,7 @@ from pytest_llmperf.pipeline.inspection import subject_of
 from pytest_llmperf.pipeline.self_test import MODEST, TOKENS_PER_S, self_test
 from pytest_llmperf.telemetry import host as hosts
 from pytest_llmperf.telemetry import machine as machines
+from pytest_llmperf.telemetry import nvml
 
 WAIT_S = 30.0
 """How long to wait for a measurement that goes on here; at the same time both would be wrong."""
@@ -68,7 +68,7 @@ def examine(
         UsageError: no profile has this name.
     """
     wanted = None if as_profile is None else profile.named(as_profile)
-    host = hosts.read(gpu.names())
+    host = hosts.read(nvml.names())
     examination = Examination(host=host, show=show, profile=wanted, suite=suite)
     findings: list[Finding] = []
     try:

@@ -44,11 +44,12 @@ def gpu_lease(request: pytest.FixtureRequest) -> Iterator[GpuLease]:
     """
     from pytest_llmperf.errors import UnavailableError  # noqa: PLC0415 (only for tests that ask)
     from pytest_llmperf.leases.gpu import GpuLease  # noqa: PLC0415
+    from pytest_llmperf.telemetry import nvml  # noqa: PLC0415
 
     marker = request.node.get_closest_marker("gpus")
     count = 0 if marker is None else marker.args[0]
     try:
-        lease = GpuLease.take(count)
+        lease = GpuLease.take(count, nvml.find)
     except UnavailableError as error:
         pytest.skip(str(error))
     with lease:

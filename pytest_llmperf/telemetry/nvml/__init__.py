@@ -4,3 +4,5 @@ from __future__ import annotations
 
 from pytest_llmperf.telemetry.nvml.machine import Gpus as Gpus
 from pytest_llmperf.telemetry.nvml.machine import read as read
+from pytest_llmperf.telemetry.nvml.present import find as find
+from pytest_llmperf.telemetry.nvml.present import names as names

@@ -61,7 +61,7 @@ def describe(nvml: Session, index: int, handle: Any, uuid: str, proc: Path) -> G
         margin_c=get("MarginTemperature"),
         slowdown_threshold_c=get("TemperatureThreshold", 1),
         ecc=get("EccMode", change=_mode),
-        ecc_uncorrected=get("TotalEccErrors", 1, 0),
+        ecc_uncorrected=ecc_uncorrected(nvml, handle),
         remapped_rows=get("RemappedRows", change=_rows),
         recovery_action=nvml.field(handle, RECOVERY_ACTION),
         mig=get("MigMode", change=_mode),
@@ -92,6 +92,16 @@ def peers(nvml: Session, one: Any, other: Any) -> Reading[tuple[int, int, int]]:
         return lacking(wrong.answer, wrong.evidence)
     read, write, nvlink = (int(reading.value or 0) for reading in readings)
     return Reading((read, write, nvlink), evidence="nvmlDeviceGetP2PStatus")
+
+
+def ecc_uncorrected(nvml: Session, handle: Any) -> Reading[int]:
+    """Errors of memory that could not be corrected, since the driver was loaded."""
+    return nvml.ask("nvmlDeviceGetTotalEccErrors", handle, 1, 0)
+
+
+def link_errors(nvml: Session, handle: Any) -> Reading[int]:
+    """Errors of all NVLinks, since the driver was loaded."""
+    return _link_errors(nvml, handle, _links(nvml, handle))
 
 
 def _memory(nvml: Session, handle: Any) -> Reading[Memory]:

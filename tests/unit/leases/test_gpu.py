@@ -1,19 +1,17 @@
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from pytest_llmperf.clock import FakeClock
 from pytest_llmperf.errors import BusyError, UnavailableError
-from pytest_llmperf.leases import gpu
-from pytest_llmperf.leases.gpu import Gpu, GpuLease
+from pytest_llmperf.leases.gpu import GpuLease
+from pytest_llmperf.model.gpu import NamedGpu
 
-EIGHT = tuple(Gpu(index, f"GPU-{index}", "NVIDIA H200") for index in range(8))
+EIGHT = tuple(NamedGpu(index, f"GPU-{index}", "NVIDIA H200") for index in range(8))
 
 
 def take(count: int, folder: Path) -> GpuLease:
-    return GpuLease.take(count, present=EIGHT, folder=folder, wait_s=1, clock=FakeClock())
+    return GpuLease.take(count, lambda: EIGHT, folder=folder, wait_s=1, clock=FakeClock())
 
 
 def test_leases_do_not_share_gpus_and_give_them_back(tmp_path: Path) -> None:
@@ -38,42 +36,6 @@ def test_more_than_there_are(tmp_path: Path) -> None:
         take(9, tmp_path)
 
 
-def test_none_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "find", lambda: pytest.fail("asked"))
-    with GpuLease.take(0) as lease:
+def test_none_asks_nobody() -> None:
+    with GpuLease.take(0, lambda: pytest.fail("asked")) as lease:
         assert lease.gpus == ()
-
-
-class NvmlError(Exception):
-    pass
-
-
-def nvml(**parts: object) -> SimpleNamespace:
-    return SimpleNamespace(NVMLError=NvmlError, nvmlShutdown=lambda: None, nvmlInit=lambda: None, **parts)
-
-
-def test_gpus_are_found_by_nvml_whether_it_speaks_bytes_or_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake = nvml(
-        nvmlDeviceGetCount=lambda: 2,
-        nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetUUID=lambda handle: f"GPU-{handle}".encode() if handle else "GPU-0",
-        nvmlDeviceGetName=lambda _: b"NVIDIA H200",
-    )
-    monkeypatch.setitem(sys.modules, "pynvml", fake)
-    assert gpu.find() == EIGHT[:2]
-    assert gpu.names() == ("NVIDIA H200", "NVIDIA H200")
-
-
-def test_without_a_driver_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
-        raise NvmlError
-
-    fake = nvml()
-    fake.nvmlInit = fail
-    monkeypatch.setitem(sys.modules, "pynvml", fake)
-    assert gpu.find() == ()
-
-
-def test_without_the_bindings_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert gpu.find() == ()

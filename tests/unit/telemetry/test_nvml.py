@@ -14,7 +14,7 @@ import pynvml
 import pytest
 
 from pytest_llmperf.clock import FakeClock
-from pytest_llmperf.model.gpu import Fabric, Gpu, Memory, Mode, PowerProfiles, Process, RemappedRows
+from pytest_llmperf.model.gpu import Fabric, Gpu, Memory, Mode, NamedGpu, PowerProfiles, Process, RemappedRows
 from pytest_llmperf.model.reading import NOT_READ, Answer, Reading
 from pytest_llmperf.telemetry import nvml
 from pytest_llmperf.telemetry.nvml import machine, session
@@ -256,6 +256,16 @@ def test_the_binding_loads_the_library_by_the_drivers_name(tmp_path: Path) -> No
     environment = {"NVML_SHIM": str(facts), "LD_LIBRARY_PATH": str(library().parent), "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "1.2\n"
+
+
+def test_gpus_are_found_by_name_and_one_that_is_lost_is_not(shim: Shim) -> None:
+    shim.say("1.handle !15", gpus=3)
+    assert [gpu.index for gpu in nvml.find()] == [0, 2]
+    assert nvml.find()[1] == NamedGpu(2, "GPU-00000002-0000-0000-0000-000000000000", "NVIDIA H200")
+    assert nvml.names() == ("NVIDIA H200", "NVIDIA H200")
+    shim.say("init !9")
+    assert nvml.find() == ()
+    assert nvml.names() == ()
 
 
 def test_setters_obey_refuse_and_lie(shim: Shim) -> None:
