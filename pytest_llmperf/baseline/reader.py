@@ -18,6 +18,7 @@ from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.registry import did_you_mean
 
 KEYS = ("kind", "case", "workload", "refuse_unless", "environment", "accepted", "sessions", "metrics")
+OPTIONAL_KEYS = ("machine",)
 ACCEPTED_KEYS = ("on", "commit", "why")
 
 MAX_BYTES = 256 << 10
@@ -94,8 +95,7 @@ class _Reader:
         self.mistakes.append(Mistake(self.file, node.start_mark.line + 1, path, message))
 
     def baseline(self, root: Node) -> Baseline | None:
-        parts = self.mapping(root, "", KEYS, KEYS)
-        nodes = {key: parts[key] for key in KEYS if key in parts}
+        nodes = self.mapping(root, "", (*KEYS, *OPTIONAL_KEYS), KEYS)
         if "kind" in nodes and self.text(nodes["kind"], "kind") != "measured":
             self.wrong(nodes["kind"], "kind", f"{self.text(nodes['kind'], 'kind')!r} is unknown; it must be 'measured'")
         workload = self.text(nodes["workload"], "workload") if "workload" in nodes else ""
@@ -106,6 +106,7 @@ class _Reader:
             case=self.text(nodes["case"], "case") if "case" in nodes else "",
             workload=workload,
             refuse_unless=self.refuse_unless(nodes["refuse_unless"]) if "refuse_unless" in nodes else {},
+            machine=self.facts(nodes["machine"], "machine") if "machine" in nodes else {},
             environment=self.facts(nodes["environment"], "environment") if "environment" in nodes else {},
             accepted=self.accepted(nodes["accepted"])
             if "accepted" in nodes

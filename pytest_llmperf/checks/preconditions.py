@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from pytest_llmperf.checks.conditions import VARIABLE
 from pytest_llmperf.checks.profile import Profile
+from pytest_llmperf.model.expectation import Expectation
 from pytest_llmperf.model.finding import Finding, Status
 
 BUSY_SHARE = 0.2
@@ -12,6 +15,11 @@ BUSY_SHARE = 0.2
 
 UNFIT_SHARE = 0.5
 """Beyond it a machine is not fit: the client shares every second moment of its CPUs with somebody."""
+
+OF_THE_ENGINE = frozenset({"environment", "harmful_environment", "pdl", "rank_memory"})
+"""Checks of the machine that ask for the running engine's process."""
+
+_KNOWN = frozenset({Status.PASS, Status.FAIL})
 
 LIVE_CHECKS = ("engine_ready", "model_served")
 """Checks that need the running engine."""
@@ -51,6 +59,42 @@ def warmed_up(*, steady: bool) -> Finding:
         expected="steady",
         remedy="give it more time: warmup.at_most and warmup.requests in the suite",
     )
+
+
+def at_rest(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The findings of a machine before the engine is started: what is the engine's own shows once it runs."""
+    for finding in findings:
+        if finding.check in OF_THE_ENGINE or finding.check.startswith(VARIABLE):
+            yield Finding(check=finding.check, status=Status.AT_START, policy=finding.policy)
+        else:
+            yield finding
+
+
+def latest(before: Iterable[Finding], after: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings of one machine, before the engine was started and since, in order.
+
+    What holds now counts, but for what can only be known of a machine at rest.
+    """
+    found = {finding.check: finding for finding in before}
+    for finding in after:
+        earlier = found.get(finding.check)
+        if earlier is None or earlier.status not in _KNOWN or finding.status in _KNOWN:
+            found[finding.check] = finding
+    return tuple(found.values())
+
+
+def elsewhere(expectations: Mapping[str, Expectation], name: str) -> Iterator[Finding]:
+    """What a suite expects of a machine that cannot be looked at, because it is another one."""
+    for check, expectation in expectations.items():
+        if expectation.policy != "ignore":
+            yield Finding(
+                check=check,
+                status=Status.UNKNOWN,
+                policy=expectation.policy or "require",
+                value=f"the engine runs at {name}",
+                expected=expectation.value or "",
+                remedy="run llmperf doctor there",
+            )
 
 
 def strictly(finding: Finding) -> Finding:

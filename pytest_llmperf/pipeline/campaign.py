@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,7 @@ from pytest_llmperf.checks import preconditions
 from pytest_llmperf.checks.comparability import INJECTED
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of, losing
-from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
+from pytest_llmperf.errors import BaselineError, EngineError, LlmperfError, StallError, UnavailableError
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.finding import Finding
@@ -30,6 +31,7 @@ from pytest_llmperf.pipeline.budget import Budgets
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
 from pytest_llmperf.pipeline.injecting import Injector
+from pytest_llmperf.pipeline.inspection import Inspection
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 from pytest_llmperf.pipeline.ongoing import Ongoing, settle
 from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool, server_key
@@ -84,6 +86,11 @@ class Campaign:
     def dealer(self) -> Dealer:
         """Which prompts each of them has seen."""
         return Dealer(self.seed)
+
+    @cached_property
+    def inspection(self) -> Inspection:
+        """The machine before and after each start."""
+        return Inspection(running=self.servers.running)
 
     @cached_property
     def host(self) -> hosts.Host:
@@ -150,10 +157,13 @@ class Campaign:
         try:
             self._budgets.require_time(case.suite)
             datasets.supply(case)  # before any engine starts, and before a wait for the host; what is read is kept
-            findings = (self._idle,)
-            if not live or case.apart:  # each run of an A/B starts a server of its own
+            findings = self._at_rest(case)
+            unfit = any(finding.invalidates for finding in findings)
+            if unfit or not live or case.apart:  # each run of an A/B starts a server of its own
                 return replace(result, findings=(*findings, *preconditions.at_start()))
             server = self.start(case)
+            under = self.inspection.under(case.suite, server, self._baseline_facts(case))
+            findings = preconditions.latest(findings, under)
         except EngineError as error:
             return replace(result, findings=findings, failure=error.describe())
         except UnavailableError as error:
@@ -161,6 +171,24 @@ class Campaign:
         except (LlmperfError, OSError) as error:
             return replace(result, findings=(*findings, preconditions.broken(str(error))))
         return replace(result, findings=(*findings, *preconditions.started(server.ready_s, server.endpoint.model)))
+
+    def _at_rest(self, case: Case) -> tuple[Finding, ...]:
+        """The host without us and, where a start follows, the machine before it."""
+        subject = self.subject(case)
+        if not self.servers.can_restart(subject):
+            return (self._idle,)
+        fresh = not any(server.key == server_key(subject) for server in self.servers.running())
+        with HostLease(show=self.show):
+            found = self.inspection.at_rest(case.suite, self._baseline_facts(case), fresh=fresh)
+        return (self._idle, *found)
+
+    def _baseline_facts(self, case: Case) -> Mapping[str, str]:
+        """What the stored baselines were measured under; {} where there is none, or none is judged by."""
+        if self.accept == "all":
+            return {}
+        with suppress(BaselineError):  # the judge will say it
+            return {key: value for each in self._shelf(case).read(case) for key, value in each.facts.items()}
+        return {}
 
     def start(self, case: Case) -> Server:
         """The running server of a case's subject, started where it is not.
@@ -290,9 +318,16 @@ class Campaign:
         )
 
     def _facts(self, case: Case, server: Server) -> Mapping[str, str]:
+        """Of one run, before its load.
+
+        Raises:
+            UnfitError: the server is not what the suite requires.
+        """
+        self.inspection.require(case.suite, server)
         machine, pinned = self.machine(case, server.arm), bool(server.client_cores)
         facts = gather(case, server.arm, machine, server.endpoint.model, pinned=pinned)
         harmed = self.inject is not None and self.inject.kind == "acceptance" and server.arm == self.subject(case)
+        facts = {**facts, **self.inspection.facts(case.suite, server)}
         return {**facts, INJECTED: str(self.inject)} if harmed else facts
 
     def _next_seed(self, role: Role) -> int:

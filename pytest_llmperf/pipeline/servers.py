@@ -10,7 +10,9 @@ import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import Engine, engine_of
@@ -20,11 +22,10 @@ from pytest_llmperf.launchers.base import Process, StopReport
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.suite import Arm
-from pytest_llmperf.pipeline.control import headers
+from pytest_llmperf.pipeline.control import NoAnswerError, SilentError, ask, headers
 from pytest_llmperf.pipeline.launching import launch
 from pytest_llmperf.pipeline.placement import placement
 from pytest_llmperf.pipeline.readiness import Climb, exit_description
-from pytest_llmperf.telemetry.fetch import SilentError
 from pytest_llmperf.telemetry.prometheus import scrape
 
 STOP_GRACE_S = 10.0
@@ -95,6 +96,15 @@ class Server:
         with suppress(SilentError):
             return self.scrape()
         return None
+
+    def ask(self, path: str) -> Any:
+        """The JSON value at a path of the server; None where there is none, or none within ``SCRAPE_TIMEOUT_S``."""
+        endpoint = self.endpoint
+        try:
+            answer = ask("GET", f"{endpoint.url}{path}", timeout_s=SCRAPE_TIMEOUT_S, api_key_env=endpoint.api_key_env)
+        except (NoAnswerError, SilentError):
+            return None
+        return answer.json() if answer.status == HTTPStatus.OK else None
 
     def death(self, when: str) -> DeathError:
         """The error that says how its process ended, with the cause by its log and the last lines of that."""
@@ -257,6 +267,10 @@ class ServerPool:
         server = start(arm, self._folder, self._clock, generation_timeout_s=generation_timeout_s)
         self._servers[place] = server
         return server
+
+    def running(self) -> list[Server]:
+        """All servers that were started and not stopped."""
+        return list(self._servers.values())
 
     def restart(
         self, arm: Arm, instance: str = "candidate", *, generation_timeout_s: float = GENERATION_TIMEOUT_S
