@@ -18,9 +18,9 @@ from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gpu import Process
 from pytest_llmperf.model.snapshot import Snapshot
 from pytest_llmperf.model.suite import Arm, Hardware, Model, Suite
-from pytest_llmperf.pipeline import inspection
 from pytest_llmperf.pipeline.inspection import Inspection
 from pytest_llmperf.pipeline.servers import Server
+from pytest_llmperf.telemetry import processes
 from tests.machines import board, h200, with_gpu, with_host
 from tests.unit.pipeline.fakes import case
 
@@ -30,7 +30,7 @@ ON_A_GPU = Hardware(gpu="H200", count=1)
 
 @pytest.fixture(autouse=True)
 def tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspection.processes, "tree", lambda pid: frozenset({pid, pid + 1}))
+    monkeypatch.setattr(processes, "tree", lambda pid: frozenset({pid, pid + 1}))
 
 
 class Machine:
@@ -76,7 +76,7 @@ def by_name(findings: tuple[Finding, ...]) -> Mapping[str, Finding]:
 
 def test_before_a_start_the_engine_s_own_is_not_asked() -> None:
     looking, machine = inspected(h200())
-    found = by_name(looking.at_rest(suite(**{"env.X": Expectation(value="1")}), {}, fresh=True))
+    found = by_name(looking.at_rest(suite(**{"env.X": cast("Any", Expectation(value="1"))}), {}, fresh=True))
     waits = {name for name, finding in found.items() if finding.status is Status.AT_START}
     assert waits == {"pdl", "environment", "harmful_environment", "rank_memory", "env.X"}
     assert not [str(finding) for finding in found.values() if finding.invalidates or finding.unverified]
@@ -119,7 +119,7 @@ def test_our_engines_are_no_strangers() -> None:
 
 def test_the_engine_s_environment_counts_and_is_read_once_a_start() -> None:
     looking, machine = inspected(with_host(h200(), environment={"TRTLLM_ENABLE_PDL": "0", "NCCL_NVLS_ENABLE": "1"}))
-    wanted = {"env.NCCL_NVLS_ENABLE": Expectation(policy="require", value="1"),
+    wanted: dict[str, Any] = {"env.NCCL_NVLS_ENABLE": Expectation(policy="require", value="1"),
               "pdl": Expectation(policy="require", value="on")}  # fmt: skip
     found = by_name(looking.under(suite(**wanted), server(), {}))
     assert found["env.NCCL_NVLS_ENABLE"].status is Status.PASS
@@ -140,7 +140,7 @@ def test_an_engine_whose_process_is_not_known_has_no_environment() -> None:
 def test_a_machine_elsewhere_is_unverified_and_never_looked_at() -> None:
     looking, machine = inspected(h200())
     far = server("http://10.0.0.1:9", ours=False)
-    wanted = {"vboost": Expectation(policy="require", value="4"), "ecc": Expectation(policy="ignore")}
+    wanted: dict[str, Any] = {"vboost": Expectation(policy="require", value="4"), "ecc": Expectation(policy="ignore")}
     [found] = looking.under(suite(**wanted), far, {})
     assert (found.check, found.unverified, found.value) == ("vboost", True, "the engine runs at 10.0.0.1")
     assert looking.under(suite(strict=True, **wanted), far, {})[0].invalidates
