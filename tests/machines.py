@@ -13,7 +13,7 @@ from pytest_llmperf.checks.condition import Subject
 from pytest_llmperf.checks.conditions import examine
 from pytest_llmperf.checks.profile import profile_of
 from pytest_llmperf.model.finding import Finding
-from pytest_llmperf.model.gpu import Fabric, Gpu
+from pytest_llmperf.model.gpu import Fabric, Gpu, Memory, PowerProfiles, Vboost
 from pytest_llmperf.model.reading import Answer, Reading, lacking
 from pytest_llmperf.model.snapshot import Snapshot
 
@@ -50,6 +50,28 @@ def board(count: int = 8) -> Snapshot:
     return replace(
         base, note=f"{count} of them, with a switch", gpus=gpus, host=replace(base.host, fabric_manager=Reading(True))
     )
+
+
+@cache
+def b200() -> Snapshot:
+    """Eight B200 as documents describe them. Synthetic: nobody has recorded one."""
+    snapshot = replace(board(), origin="synthetic", note="made up from documents")
+    for index in range(8):
+        snapshot = with_gpu(
+            snapshot,
+            index,
+            name="NVIDIA B200",
+            part_number=lacking(Answer.UNKNOWN, "not known"),
+            compute_capability=(10, 0),
+            memory=Memory(total=180 << 30, used=0, reserved=600 << 20),
+            power_limit_mw=1_000_000,
+            power_limit_enforced_mw=1_000_000,
+            power_limit_default_mw=1_000_000,
+            power_profiles=PowerProfiles(requested=(), enforced=()),
+            power_smoothing=False,
+            vboost=Vboost(current=4, maximum=4),
+        )
+    return with_host(snapshot, environment={"TRTLLM_ENABLE_PDL": "1"})
 
 
 def with_gpu(snapshot: Snapshot, index: int = 0, **changes: Any) -> Snapshot:

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.unit.baseline.examples import GOLDEN_CALIBRATED
+from tests.unit.baseline.test_published import TEXT as PUBLISHED
+
 BASELINE = """\
 kind: measured
 case: vllm/chat
@@ -31,7 +34,29 @@ def test_baseline_show_tells_values_spread_and_reason(tmp_path: Path) -> None:
     done = llmperf("baseline", "show", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "release 1.4 (#42)" in done.stdout
-    assert "101 tok/s   3 runs in 2 sessions   CV 0.99%" in done.stdout
+    assert "101 tok/s   3 runs in 2 sessions   CV 0.99 %" in done.stdout
+
+
+def test_baseline_show_tells_the_noise_of_each_metric(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(GOLDEN_CALIBRATED.read_text())
+    done = llmperf("baseline", "show", "b.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == GOLDEN_CALIBRATED.with_name("baseline_show.txt").read_text()
+
+
+def test_baseline_show_has_published_numbers_in_a_table_of_their_own(tmp_path: Path) -> None:
+    folder = tmp_path / "baselines" / "1x-gpu"
+    folder.mkdir(parents=True)
+    (folder / "chat.yaml").write_text(BASELINE)
+    (folder / "chat.published.yaml").write_text(PUBLISHED.replace("2027", "2001"))
+    done = llmperf("baseline", "show", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.split("baselines/1x-gpu/chat.yaml")
+    assert "published, never judged" in first
+    assert "2001-11-30   EXPIRED" in first
+    assert "published" not in second
+    (folder / "chat.published.yaml").write_text(BASELINE)
+    assert "kind: 'measured' must be 'published'" in llmperf("baseline", "show", cwd=tmp_path).stderr
 
 
 def test_baseline_show_without_baselines_says_how_to_record_one(tmp_path: Path) -> None:

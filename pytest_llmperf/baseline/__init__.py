@@ -5,12 +5,13 @@ from pytest_llmperf.baseline.baseline import Accepted, Baseline
 from pytest_llmperf.baseline.description import describe
 from pytest_llmperf.baseline.reader import parse
 from pytest_llmperf.baseline.reference import Reference, reference, slug_of, split
-from pytest_llmperf.baseline.store import Store
+from pytest_llmperf.baseline.store import Entry, Store
 from pytest_llmperf.baseline.writer import render
 
 __all__ = [
     "Accepted",
     "Baseline",
+    "Entry",
     "Mode",
     "Reference",
     "Store",

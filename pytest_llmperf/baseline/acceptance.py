@@ -59,9 +59,9 @@ def accept(
         raise BaselineError(f"{case}: a baseline needs a reason; give --llmperf-why='...'")
     if result.failure:
         raise BaselineError(f"{case}: a failed case cannot become a baseline: {result.failure.splitlines()[0]}")
-    for name in names:
-        if name in measurement.invalid:
-            raise BaselineError(f"{case}: an invalid run cannot become a baseline: {name}: {measurement.invalid[name]}")
+    invalid = next((measurement.invalid[name] for name in names if name in measurement.invalid), "")
+    if invalid:  # whoever shows it names the metric, and the finding says what it could have moved
+        raise BaselineError(f"{case}: an invalid run cannot become a baseline: {invalid}")
     unknown = [key for key in REFUSE if not facts.get(key)]
     if unknown:
         raise BaselineError(f"{case}: the runs do not say {', '.join(unknown)}; nothing could be compared with them")

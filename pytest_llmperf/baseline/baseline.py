@@ -8,6 +8,7 @@ from datetime import date
 from typing import Literal
 
 from pytest_llmperf.checks.comparability import CONDITION
+from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.measurement import Measurement, Observation
 
 
@@ -33,6 +34,8 @@ class Baseline:
         machine: what the machine was like, by the keys of ``checks.comparability.CONDITION`` without that prefix; {}
             of counts, and where nothing of it was compared.
         environment: facts that are shown when they differ, by the keys of ``checks.comparability.COMPARE``.
+        calibration: the noise of some of its metrics, without correlations; None where nobody measured it. It speaks of
+            the class of machine under this load, and outlives the values.
         sessions: one label per server start.
         metrics: name -> for each session the values of its runs; all metrics have the same runs.
     """
@@ -46,6 +49,7 @@ class Baseline:
     sessions: tuple[str, ...]
     metrics: Mapping[str, tuple[tuple[float, ...], ...]]
     machine: Mapping[str, str] = field(default_factory=dict)
+    calibration: Calibration | None = None
 
     @property
     def facts(self) -> dict[str, str]:

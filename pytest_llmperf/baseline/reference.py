@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pytest_llmperf.baseline.baseline import Baseline
 from pytest_llmperf.checks.comparability import (
@@ -15,6 +15,7 @@ from pytest_llmperf.checks.comparability import (
     refused_output,
 )
 from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.measurement import Measurement, Observation
 
 
@@ -26,11 +27,14 @@ class Reference:
         measurement: the metrics of every baseline that is comparable.
         refused: metric -> why its baseline is not; such a metric is NO BASELINE.
         environment: facts of the comparable baselines, for ``checks.comparability.changed``.
+        calibrations: metric -> the calibration stored with the baseline that is used for it; without those that have
+            none. ``judge.calibrated`` takes one.
     """
 
     measurement: Measurement
     refused: Mapping[str, str]
     environment: Mapping[str, str]
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
 
 
 def reference(baselines: Iterable[Baseline], facts: Mapping[str, str]) -> Reference:
@@ -41,6 +45,7 @@ def reference(baselines: Iterable[Baseline], facts: Mapping[str, str]) -> Refere
     samples: dict[str, tuple[Observation, ...]] = {}
     refused: dict[str, str] = {}
     environment: dict[str, str] = {}
+    calibrations: dict[str, Calibration] = {}
     for baseline in baselines:
         reasons = [*refusals(baseline.facts, facts), refused_output(baseline.environment, facts)]
         if reasons := [reason for reason in reasons if reason]:
@@ -50,10 +55,17 @@ def reference(baselines: Iterable[Baseline], facts: Mapping[str, str]) -> Refere
         goodput = refused_goodput(baseline.environment, facts)
         refused |= {name: f"the baseline is not comparable: {why}" for name, why in goodput.items()}
         own = baseline.measurement().samples
-        samples = {**{name: sample for name, sample in own.items() if name not in goodput}, **samples}
+        added = {name: sample for name, sample in own.items() if name not in goodput and name not in samples}
+        samples |= added
+        if baseline.calibration is not None:
+            calibrations |= {
+                each.metric: baseline.calibration for each in baseline.calibration.noise if each.metric in added
+            }
         environment = {**baseline.environment, **environment}
     usable = {name: why for name, why in refused.items() if name not in samples}
-    return Reference(measurement=Measurement(samples), refused=usable, environment=environment)
+    return Reference(
+        measurement=Measurement(samples), refused=usable, environment=environment, calibrations=calibrations
+    )
 
 
 def slug_of(metric: str, machine: str, *, any_hardware: bool) -> str:
@@ -86,4 +98,6 @@ def split(baseline: Baseline, machine: str, *, any_hardware: bool) -> dict[str, 
 
 
 def _only(baseline: Baseline, wanted: Callable[[str], bool]) -> Baseline:
-    return replace(baseline, metrics={name: groups for name, groups in baseline.metrics.items() if wanted(name)})
+    metrics = {name: groups for name, groups in baseline.metrics.items() if wanted(name)}
+    noise = None if baseline.calibration is None else baseline.calibration.only(metrics)
+    return replace(baseline, metrics=metrics, calibration=noise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytest_llmperf.model.finding import Finding, Status
-from pytest_llmperf.model.gpu import Gpu, Mode, PowerProfiles, RemappedRows, Vboost
+from pytest_llmperf.model.gpu import Fabric, Gpu, Mode, PowerProfiles, RemappedRows, Vboost
 from pytest_llmperf.model.reading import Reading
 from pytest_llmperf.model.snapshot import Snapshot
 from pytest_llmperf.model.telemetry import Telemetry
@@ -20,6 +20,7 @@ SETTINGS = {
     "ecc": "ECC",
     "mig": "MIG",
     "compute_mode": "compute mode",
+    "fabric": "fabric",
     "remapped_rows": "row remapping",
 }
 
@@ -89,6 +90,8 @@ def _shown(value: Any) -> str:
         return f"{'on' if value.current else 'off'} (pending {'on' if value.pending else 'off'})"
     if isinstance(value, Vboost):
         return str(value.current)
+    if isinstance(value, Fabric):
+        return f"state {value.state}, status {value.status}, health {value.health_summary}"
     if isinstance(value, PowerProfiles):
         return ", ".join(map(str, value.enforced)) or "none"
     return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)

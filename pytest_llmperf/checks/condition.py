@@ -128,7 +128,7 @@ def between_gpus(look: Callable[[Subject], Seen]) -> Callable[[Subject], Seen]:
     """A look that only several GPUs are worth."""
 
     def several(subject: Subject) -> Seen:
-        if max(subject.gpus, 0) < 2:  # noqa: PLR2004
+        if subject.gpus < 2:  # noqa: PLR2004
             return not_applicable("one GPU is asked for" if subject.gpus else "no GPU is asked for")
         return look(subject)
 

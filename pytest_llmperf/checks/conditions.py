@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from pytest_llmperf.checks import gpu_health, gpu_links, gpu_settings, gpu_use, host_conditions
+from pytest_llmperf.checks import gpu_health, gpu_links, gpu_settings, gpu_use, host_conditions, host_cpu
 from pytest_llmperf.checks.condition import Condition, Subject, between_gpus, each_gpu, finding
 from pytest_llmperf.model.finding import Finding, Status
 
@@ -46,19 +46,20 @@ GPU_CONDITIONS = (
 )
 
 HOST_CONDITIONS = (
-    Condition(name="governor", policy="warn", look=host_conditions.governor),
-    Condition(name="turbo", policy="compare", look=host_conditions.turbo),
-    Condition(name="cpu_pressure", policy="require", look=host_conditions.cpu_pressure),
-    Condition(name="cpu_quota", policy="warn", look=host_conditions.cpu_quota),
-    Condition(name="cpu_thermal", policy="warn", look=host_conditions.cpu_thermal),
-    Condition(name="numa", policy="warn", look=host_conditions.numa),
-    Condition(name="numa_balancing", policy="warn", look=host_conditions.numa_balancing),
+    Condition(name="governor", policy="warn", look=host_cpu.governor),
+    Condition(name="turbo", policy="compare", look=host_cpu.turbo),
+    Condition(name="cpu_pressure", policy="require", look=host_cpu.cpu_pressure),
+    Condition(name="cpu_quota", policy="warn", look=host_cpu.cpu_quota),
+    Condition(name="cpu_thermal", policy="warn", look=host_cpu.cpu_thermal),
+    Condition(name="numa", policy="warn", look=host_cpu.numa),
+    Condition(name="numa_balancing", policy="warn", look=host_cpu.numa_balancing),
     Condition(name="transparent_hugepages", policy="compare", look=host_conditions.transparent_hugepages),
     Condition(name="locked_memory", policy="warn", look=host_conditions.locked_memory),
     Condition(name="open_files", policy="warn", look=host_conditions.open_files),
     Condition(name="shared_memory", policy="warn", look=host_conditions.shared_memory),
     Condition(name="acs", policy="warn", look=host_conditions.acs),
     Condition(name="infiniband", policy="require", look=host_conditions.infiniband),
+    Condition(name="infiniband_rate", policy="compare", look=host_conditions.infiniband_rate),
     Condition(name="clock", policy="warn", look=host_conditions.clock),
     Condition(name="runtime", policy="compare", look=host_conditions.runtime),
     Condition(name="environment", policy="record", look=host_conditions.environment),

@@ -52,8 +52,11 @@ def pdl(gpu: Gpu, subject: Subject) -> Seen:
         return unread(environment)
     said = environment.value.get("TRTLLM_ENABLE_PDL")
     if capability < PDL_CAPABILITY:
-        seen = not_applicable(f"compute capability {capability[0]}.{capability[1]} has none")
-        return Seen(status=seen.status, value=seen.value, remedy="TensorRT-LLM 1.2: export TRTLLM_ENABLE_PDL=0")
+        return Seen(
+            status=Status.NOT_APPLICABLE,
+            value=f"compute capability {capability[0]}.{capability[1]} has none",
+            remedy="TensorRT-LLM 1.2 switches it on all the same: export TRTLLM_ENABLE_PDL=0",
+        )
     value = {"1": "on", "0": "off", None: "the engine's choice"}.get(said, f"TRTLLM_ENABLE_PDL={said}")
     return verdict(
         said != "0",

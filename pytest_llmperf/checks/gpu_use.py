@@ -17,6 +17,14 @@ UTILISATION_PERCENT = 5
 _ASK = "find out whose it is and wait, or choose other GPUs; nothing is ended for you"
 
 
+_NOBODY = "a process of another namespace, or one that died: look on the host; else reset the GPU"
+
+
+def named(process: Process) -> str:
+    """A process for people: name, number, and whose it is."""
+    return f"{process.name or 'a process'} (PID {process.pid}{', ' + process.user if process.user else ''})"
+
+
 def foreign_processes(subject: Subject) -> Seen:
     """Processes that are neither the engine's nor allowed.
 
@@ -28,17 +36,13 @@ def foreign_processes(subject: Subject) -> Seen:
         if gpu.processes.value is None:
             return unread(gpu.processes, "none")
     others = _others(subject)
-    here = sorted({(each.pid, each.name, each.user) for each in others if each.here})
+    here = sorted({(each.pid, named(each)) for each in others if each.here})
     hidden = sorted({each.pid for each in others if not each.here})
-    named = [
-        f"{name or 'a process'} ({', '.join(['PID ' + str(pid), *([user] if user else [])])})"
-        for pid, name, user in here
-    ]
     reading = subject.snapshot.gpus[0].processes
     if here or not hidden:
         return verdict(
             not here,
-            "; ".join(named) or "none",
+            "; ".join(words for _, words in here) or "none",
             expected="none",
             reading=reading,
             remedy=f"{_ASK}; or allow it by name",
@@ -78,9 +82,7 @@ def memory_in_use(gpu: Gpu, subject: Subject) -> Seen:
         fact="free" if share <= MEMORY_SHARE else "in use",
         expected=f"at most {MEMORY_SHARE:.0%} of {memory.total / 2**30:.0f} GiB",
         reading=gpu.memory,
-        remedy=_ASK
-        if owners
-        else "a process of another namespace, or one that died: look on the host; else reset the GPU",
+        remedy=_ASK if owners else _NOBODY,
     )
 
 

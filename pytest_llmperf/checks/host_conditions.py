@@ -1,4 +1,4 @@
-"""Conditions of the host: CPU clocks and load, memory policies, limits, network, and the engine's environment."""
+"""Conditions of the host: memory policies, limits, network, and the engine's environment."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from pytest_llmperf.checks.condition import Seen, Subject, not_applicable, unread, verdict
 from pytest_llmperf.model.finding import Status
 from pytest_llmperf.model.host_facts import HostFacts, InfinibandPort
-from pytest_llmperf.model.reading import Reading
 
-PRESSURE_PERCENT = 10.0
 SHM_BYTES = 1 << 30
 OPEN_FILES = 4096
 CLOCK_ERROR_MS = 10.0
@@ -21,120 +19,6 @@ HARMFUL: Mapping[str, frozenset[str]] = {
     "NCCL_SHM_DISABLE": frozenset({"1"}),
 }
 """Values that cost speed whatever the engine does."""
-
-
-def governor(subject: Subject) -> Seen:
-    """How the kernel chooses the CPUs' clocks."""
-    reading = subject.snapshot.host.governor
-    if reading.value is None:
-        return unread(reading, "performance")
-    return verdict(
-        reading.value == "performance",
-        reading.value,
-        expected="performance",
-        reading=reading,
-        remedy="cpupower frequency-set -g performance",
-    )
-
-
-def turbo(subject: Subject) -> Seen:
-    """Whether CPUs may exceed their base clock: on for serving; what matters is that it is as it was."""
-    reading = subject.snapshot.host.turbo
-    if reading.value is None:
-        return unread(reading)
-    return verdict(good=True, value="on" if reading.value else "off", expected="as in the baseline", reading=reading)
-
-
-def cpu_pressure(subject: Subject) -> Seen:
-    """Share of the last ten seconds in which something waited for a CPU."""
-    reading = subject.snapshot.host.cpu_pressure_percent
-    if reading.value is None:
-        return unread(reading, f"at most {PRESSURE_PERCENT:g} %")
-    good = reading.value <= PRESSURE_PERCENT
-    return verdict(
-        good,
-        f"{reading.value:.1f} % of the time something waited for a CPU",
-        fact="free" if good else "short of CPUs",
-        expected=f"at most {PRESSURE_PERCENT:g} %",
-        reading=reading,
-        remedy="find what else is running",
-    )
-
-
-def cpu_quota(subject: Subject) -> Seen:
-    """Whether the cgroup used its CPU quota up since the earlier look; one that is never reached is no fault."""
-    now, quota = subject.snapshot.host.cpu_throttled, subject.snapshot.host.cpu_quota_cores
-    if quota.value is None:
-        return unread(quota, "never used up")
-    limit = f"{quota.value:g} CPUs" if quota.value else "no limit"
-    grown = _grown(subject, "cpu_throttled")
-    return verdict(
-        not grown,
-        f"{limit}, used up in {grown} periods" if grown else limit,
-        fact=limit,
-        expected="never used up",
-        reading=now if grown else quota,
-        remedy="give the container more CPUs, or no limit",
-    )
-
-
-def cpu_thermal(subject: Subject) -> Seen:
-    """Whether CPUs were slowed down by heat since the earlier look."""
-    reading = subject.snapshot.host.cpu_thermal_throttles
-    if reading.value is None:
-        return unread(reading, "none")
-    if subject.earlier is None:
-        return not_applicable("known after a run")
-    grown = _grown(subject, "cpu_thermal_throttles")
-    return verdict(
-        not grown, f"{grown} times", expected="none", reading=reading, remedy="look at the cooling of the machine"
-    )
-
-
-def _grown(subject: Subject, name: str) -> int:
-    if subject.earlier is None:
-        return 0
-    now: Reading[int] = getattr(subject.snapshot.host, name)
-    before: Reading[int] = getattr(subject.earlier.host, name)
-    return max((now.value or 0) - before.value, 0) if before.value is not None else 0
-
-
-def numa(subject: Subject) -> Seen:
-    """Whether we may run near the GPUs. What counts for the engine is where it binds itself."""
-    host, gpus = subject.snapshot.host, subject.snapshot.gpus
-    if not gpus:
-        return not_applicable("no GPU")
-    nodes = {gpu.numa_node.value for gpu in gpus if gpu.numa_node.value is not None}
-    if not nodes:
-        return unread(gpus[0].numa_node)
-    if host.numa_nodes.value is None or host.cpus.value is None:
-        return unread(host.numa_nodes if host.numa_nodes.value is None else host.cpus)
-    mine = set(host.cpus.value)
-    far = sorted(node for node in nodes if not mine & set(host.numa_nodes.value.get(node, ())))
-    return verdict(
-        not far,
-        f"no CPU of node {', '.join(map(str, far))} may be used" if far else "CPUs near the GPUs",
-        fact="far" if far else "near",
-        expected="CPUs of each GPU's node",
-        reading=host.numa_nodes,
-        remedy="start it with CPUs of that node: numactl, taskset, or the container's cpuset",
-    )
-
-
-def numa_balancing(subject: Subject) -> Seen:
-    """Whether the kernel moves memory between nodes while we measure."""
-    reading = subject.snapshot.host.numa_balancing
-    if reading.value is None:
-        return unread(reading, "off")
-    single = len(subject.snapshot.host.numa_nodes.value or {}) == 1
-    return verdict(
-        not reading.value or single,
-        ("on" if reading.value else "off") + ", one node" * single,
-        fact="on" if reading.value else "off",
-        expected="off",
-        reading=reading,
-        remedy="sysctl kernel.numa_balancing=0",
-    )
 
 
 def transparent_hugepages(subject: Subject) -> Seen:
@@ -177,7 +61,7 @@ def open_files(subject: Subject) -> Seen:
 
 def shared_memory(subject: Subject) -> Seen:
     """Size of /dev/shm, through which the processes of one engine exchange tensors; Docker's default is 64 MiB."""
-    if max(subject.gpus, 0) < 2:  # noqa: PLR2004
+    if subject.gpus < 2:  # noqa: PLR2004
         return not_applicable("one GPU at most")
     reading = subject.snapshot.host.shm_bytes
     if reading.value is None:
@@ -194,7 +78,7 @@ def shared_memory(subject: Subject) -> Seen:
 
 def acs(subject: Subject) -> Seen:
     """ACS source validation sends traffic between GPUs up to the CPU. A virtual machine may need it."""
-    if max(subject.gpus, 0) < 2:  # noqa: PLR2004
+    if subject.gpus < 2:  # noqa: PLR2004
         return not_applicable("one GPU at most")
     reading = subject.snapshot.host.acs
     if reading.value is None:
@@ -209,25 +93,35 @@ def acs(subject: Subject) -> Seen:
 
 
 def infiniband(subject: Subject) -> Seen:
-    """Whether every port is up; its rate is compared with the baseline's."""
+    """Whether every port is up, and counts no errors."""
     if subject.nodes < 2:  # noqa: PLR2004
         return not_applicable("one machine")
     reading = subject.snapshot.host.infiniband
     if reading.value is None:
         return unread(reading, "all ports active")
     down = [port for port in reading.value if port.state != "ACTIVE"]
-    rates = ", ".join(f"{port.rate_gbps:g}" for port in reading.value)
     errors = _new_errors(subject, reading.value)
     complaints = [f"{port.device}/{port.port} is {port.state}" for port in down]
     complaints += [f"{errors} new errors"] if errors else []
     return verdict(
         bool(reading.value) and not complaints,
-        "; ".join(complaints) or f"{len(reading.value)} ports at {rates or '0'} Gbit/s",
-        fact=f"{len(reading.value)} ports at {rates}",
+        "; ".join(complaints) or f"{len(reading.value)} ports active",
+        fact="down" if complaints else "active",
         expected="all ports active, without new errors",
         reading=reading,
         remedy="ibstat; look at cables and the subnet manager",
     )
+
+
+def infiniband_rate(subject: Subject) -> Seen:
+    """How fast the ports are together, in the order of adapters."""
+    if subject.nodes < 2:  # noqa: PLR2004
+        return not_applicable("one machine")
+    reading = subject.snapshot.host.infiniband
+    if reading.value is None:
+        return unread(reading)
+    rates = " + ".join(f"{port.rate_gbps:g}" for port in reading.value) or "0"
+    return verdict(good=True, value=f"{rates} Gbit/s", expected="as in the baseline", reading=reading)
 
 
 def _new_errors(subject: Subject, ports: tuple[InfinibandPort, ...]) -> int:

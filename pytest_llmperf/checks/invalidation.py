@@ -7,7 +7,9 @@ so that other thresholds can judge a run again.
 
 from __future__ import annotations
 
-from pytest_llmperf.checks import clocks, series, slowdowns
+from collections.abc import Collection
+
+from pytest_llmperf.checks import clocks, newcomers, series, slowdowns
 from pytest_llmperf.checks.changed_settings import changed_settings
 from pytest_llmperf.checks.gpu_health import SERIOUS_XIDS
 from pytest_llmperf.checks.group import finding, grown, judged, name, ordered
@@ -20,12 +22,19 @@ LOST_IN_A_ROW = 2
 
 
 def examine(
-    telemetry: Telemetry, *, locked_clocks: bool = False, baseline_sm_clock_mhz: float | None = None
+    telemetry: Telemetry,
+    *,
+    own: Collection[int] = (),
+    allow: Collection[str] = (),
+    locked_clocks: bool = False,
+    baseline_sm_clock_mhz: float | None = None,
 ) -> tuple[Finding, ...]:
     """Every rule, each as one finding over all GPUs; the order of the GPUs does not matter.
 
     Args:
         telemetry: of the window, warm-up excluded.
+        own: numbers of the engine's processes.
+        allow: names of programs that may use the GPUs.
         locked_clocks: whether the suite declares that clocks are limited.
         baseline_sm_clock_mhz: of the slowest GPU; None where no baseline says it.
     """
@@ -47,6 +56,8 @@ def examine(
         clocks.drift(telemetry),
         clocks.sm_clock(telemetry, baseline_sm_clock_mhz),
         errors(telemetry),
+        newcomers.foreign_processes(telemetry, own, allow),
+        newcomers.memory_growth(telemetry, own),
         changed_settings(telemetry),
         clocks.idle(telemetry),
     )

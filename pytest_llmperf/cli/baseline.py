@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_llmperf.cli.saved import add_runs, cases_at
+from pytest_llmperf.cli import audit
+from pytest_llmperf.cli.saved import add_runs, cases_at, metrics_named
 from pytest_llmperf.cli.status import FINE, USAGE
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ def add(commands: Any) -> None:
     accept.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help="default baselines/")
     accept.add_argument("--dry-run", action="store_true", help="only show the difference")
     accept.set_defaults(run=_accept)
+    audit.add(actions)
     move = actions.add_parser("mv", help="give a case another id, on all hardware")
     move.add_argument("suite", help="the suite's name")
     move.add_argument("old", help="the case as it is called now: ARM/WORKLOAD")
@@ -52,9 +55,7 @@ def add(commands: Any) -> None:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.baseline.reader import load  # noqa: PLC0415
-    from pytest_llmperf.errors import BaselineError, UsageError  # noqa: PLC0415
+    from pytest_llmperf.errors import BaselineError, UsageError  # noqa: PLC0415 (--help answers at once)
 
     found = sorted(arguments.path.rglob("*.yaml")) if arguments.path.is_dir() else [arguments.path]
     files = [path for path in found if path.is_file()]
@@ -63,7 +64,7 @@ def _show(arguments: argparse.Namespace) -> int:
     status = FINE
     for file in files:
         try:
-            lines = baseline.describe(str(file), load(file))
+            lines = _described(file)
         except BaselineError as error:  # one bad file hides no other
             print(error, file=sys.stderr)
             status = USAGE
@@ -71,6 +72,18 @@ def _show(arguments: argparse.Namespace) -> int:
         for line in lines:
             print(line)
     return status
+
+
+def _described(file: Path) -> Iterable[str]:
+    from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.baseline import published, reader  # noqa: PLC0415
+    from pytest_llmperf.clock import CLOCK  # noqa: PLC0415
+    from pytest_llmperf.reports import publications  # noqa: PLC0415
+
+    if not file.name.endswith(f"{published.SUFFIX}.yaml"):
+        return baseline.describe(str(file), reader.load(file))
+    found = published.load(file)
+    return publications.render(str(file), found.case, found.numbers, CLOCK.utc_now().date())
 
 
 def _accept(arguments: argparse.Namespace) -> int:
@@ -87,7 +100,7 @@ def _accept(arguments: argparse.Namespace) -> int:
         raise UsageError("only runs of variants were saved; their values cannot be a baseline")
     if unknown := set(arguments.case) - {case.case for case in cases}:
         raise UsageError(f"--case {unknown.pop()}: no saved run of it; there are {', '.join(c.case for c in cases)}")
-    metrics = [name for name in arguments.metrics.split(",") if name]
+    metrics = [metric.name for metric in metrics_named(arguments.metrics)]
     status = FINE
     for case in cases:
         if arguments.case and case.case not in arguments.case:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_llmperf.cli.saved import add_runs, cases_at
+from pytest_llmperf.cli.saved import add_runs, cases_at, metrics_named
 from pytest_llmperf.cli.status import FINE, USAGE
 
 if TYPE_CHECKING:
-    from pytest_llmperf.model.calibration import Calibration
+    from pytest_llmperf.model.metric import Metric
+    from pytest_llmperf.pipeline.calibrate import Calibrated
     from pytest_llmperf.pipeline.saved_cases import SavedCase
 
 _ABOUT = """\
 Takes the candidate runs that sessions of ONE build have saved, grouped by server start, and says of each metric how
 much it differs from run to run and from start to start, what loss can be seen, and the smallest margin that fits. Two
-sessions are the least; ten with two runs each are worth something.
+sessions are the least; ten with two runs each are worth something. With --store it is kept in the baseline files that
+the cases have, and the difference is shown as a review will show it.
 """
 
 
@@ -30,39 +34,53 @@ def add(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_runs(parser)
-    parser.add_argument("--metrics", default="", metavar="A,B", help="default: what `llmperf compare` judges")
-    parser.add_argument("--json", action="store_true", help="every figure, as one document")
+    parser.add_argument(
+        "--metrics",
+        default="",
+        metavar="A,B",
+        help="default: what `llmperf compare` judges; with --store the baseline's",
+    )
+    parser.add_argument("--baselines", type=Path, default=Path("baselines"), metavar="DIR", help="default baselines/")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--json", action="store_true", help="every figure, as one document")
+    what.add_argument("--store", action="store_true", help="keep it in the baseline files")
     parser.set_defaults(run=_calibrate)
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
-    from pytest_llmperf.reports import calibrations  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.errors import BaselineError  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.reports import calibrations  # noqa: PLC0415
 
+    metrics = metrics_named(arguments.metrics)
     status, found = FINE, {}
     for case in cases_at(arguments.runs):
         try:
-            found[f"{case.suite} {case.case} on {case.arm}"] = _of(case, arguments.metrics)
-        except ValueError as error:  # one case that cannot be calibrated hides no other
+            done = _of(case, metrics, arguments)
+        except (ValueError, BaselineError) as error:  # one case that cannot be calibrated hides no other
             print(f"{case.case} on {case.arm}: {error}", file=sys.stderr)
             status = USAGE
+            continue
+        for run in done.left_out.keys() - case.left_out.keys():
+            print(f"left out: {run}: {done.left_out[run]}", file=sys.stderr)
+        found[f"{case.suite} {case.case} on {case.arm}"] = done
     if arguments.json:
-        print(json.dumps({name: calibration.to_dict() for name, calibration in found.items()}, indent=1))
+        print(json.dumps({name: done.calibration.to_dict() for name, done in found.items()}, indent=1))
         return status
-    for name, calibration in found.items():
-        for line in calibrations.render(name, calibration):
+    for name, done in found.items():
+        for line in calibrations.render(name, done.calibration):
+            print(line)
+        for line in (line for change in done.changes for line in change.diff()):
             print(line)
     return status
 
 
-def _of(case: SavedCase, wanted: str) -> Calibration:
-    """Raises ValueError: no run, fewer than two sessions, or a metric that not all runs have."""
-    from pytest_llmperf import judge  # noqa: PLC0415 (--help answers at once)
-    from pytest_llmperf.metrics.definitions import METRICS  # noqa: PLC0415
-    from pytest_llmperf.pipeline.compare import JUDGED, gate_of  # noqa: PLC0415
+def _of(case: SavedCase, metrics: Sequence[Metric], arguments: argparse.Namespace) -> Calibrated:
+    from pytest_llmperf import baseline  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.clock import CLOCK  # noqa: PLC0415
+    from pytest_llmperf.pipeline import calibrate  # noqa: PLC0415
+    from pytest_llmperf.pipeline.commit import commit_at  # noqa: PLC0415
 
-    measured = case.measurement()
-    named = [gate_of(name).metric for name in wanted.split(",") if name]
-    metrics = named or [METRICS[name] for name in JUDGED if measured.of(name)]
-    if not metrics:
-        raise ValueError("no run that may be judged")
-    return judge.calibrate(measured, metrics)
+    if not arguments.store:
+        return calibrate.calibrate(case, metrics)
+    today, shelf = CLOCK.utc_now().date(), baseline.Store(arguments.baselines)
+    return calibrate.store(case, shelf, on=today, commit=commit_at(Path()), metrics=metrics)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_llmperf.cli.interruption import interrupted_by_sigterm
 from pytest_llmperf.cli.status import FINE, REGRESSION
+from pytest_llmperf.cli.suites import suites_at
 
 if TYPE_CHECKING:
     from pytest_llmperf.model.case import Case
@@ -61,6 +61,7 @@ def _prove(arguments: argparse.Namespace) -> int:
     with _baselines(arguments.baselines) as baselines:
         campaign = Campaign(
             baselines=baselines,
+            revision=arguments.baselines if arguments.baselines.startswith(_REVISION) else "",
             save=arguments.save,
             seed=secrets.randbits(48),
             accept="none",
@@ -107,13 +108,9 @@ def _cases(arguments: argparse.Namespace) -> Sequence[Case]:
     """
     from pytest_llmperf import suitefile  # noqa: PLC0415 (--help answers at once)
     from pytest_llmperf.errors import UsageError  # noqa: PLC0415
-    from pytest_llmperf.model.suffix import SUITE_SUFFIX  # noqa: PLC0415
 
     overrides = suitefile.read_overrides(arguments.set)
-    files = [file for path in arguments.suites for file in (sorted(path.rglob(f"*{SUITE_SUFFIX}")) or [path])]
-    if empty := [path for path in files if path.is_dir()]:
-        raise UsageError(f"{empty[0]}: there is no suite (*{SUITE_SUFFIX}) here")
-    suites = [suitefile.load_suite(file, overrides=overrides, environ=os.environ) for file in files]
+    suites = suites_at(arguments.suites, overrides)
     suitefile.check_engines(arguments.engine, suites)
     suitefile.check_overrides(overrides, suites)
     cases = [case for suite in suites for case in suitefile.expand_known(suite, arguments.engine) if case.gates]

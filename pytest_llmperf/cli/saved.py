@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pytest_llmperf.model.metric import Metric
     from pytest_llmperf.pipeline.saved_cases import SavedCase
 
 
@@ -56,3 +57,22 @@ def read_cases(paths: Sequence[Path]) -> tuple[list[SavedCase], list[str]]:
         first = f"; {unreadable[0]}" if unreadable else ""
         raise UsageError(f"{', '.join(map(str, paths))}: no candidate run that can be read{first}")
     return cases, unreadable
+
+
+def metrics_named(text: str) -> list[Metric]:
+    """The metrics of ``--metrics A,B``; [] for "".
+
+    Raises:
+        UsageError: one is in no table; the text guesses which was meant.
+    """
+    if not text:
+        return []
+    from pytest_llmperf.errors import UsageError  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.metrics.definitions import METRICS  # noqa: PLC0415
+    from pytest_llmperf.registry import did_you_mean  # noqa: PLC0415
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in METRICS:
+            raise UsageError(f"--metrics: unknown metric {name!r}{did_you_mean(name, METRICS)}")
+    return [METRICS[name] for name in dict.fromkeys(names)]

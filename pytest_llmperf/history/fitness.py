@@ -22,8 +22,9 @@ def is_variant(case: str, arm: str) -> bool:
 def unfit(saved: SavedFacts) -> str:
     """Why a run says nothing of the engine's speed; "" when it does."""
     run = saved.run
-    if saved.totals["failed"]:
-        return f"{saved.totals['failed']} of {saved.totals['num_prompts']} requests failed"
+    failed, requests = saved.totals["failed"] or 0, saved.totals["num_prompts"] or 0
+    if failed > requests * (0.0 if saved.failures is None else saved.failures.limit):
+        return f"{failed} of {requests} requests failed"
     if comparability.INJECTED in run.environment:
         return f"a loss was made on purpose: {run.environment[comparability.INJECTED]}"
     whole = [str(finding) for finding in run.findings if finding.invalidates and finding.metrics is None]

@@ -12,6 +12,7 @@ from pytest_llmperf.errors import SavedRunError, shown
 from pytest_llmperf.history.folder import RECORDS, RUN
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.acceptance import Acceptance
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.run import ClientFacts, Role, RunFacts
@@ -47,6 +48,7 @@ def read_facts(folder: Path) -> SavedFacts:
         values=values,
         totals=stored.totals(),
         slo=ours.slo,
+        failures=ours.failures,
         gpus=ours.gpus,
         workload=ours.workload,
         asked=ours.asked,
@@ -72,6 +74,7 @@ class _Ours(BaseModel):
     asked: dict[str, Any] = {}
     window_ns: tuple[int, int]
     slo: Slo | None = None
+    failures: FailureGate | None = None
     gpus: int | None = None
     metrics: list[str] | None = None
     client: ClientFacts

@@ -10,7 +10,7 @@ from pytest_llmperf.judge import stored, words
 from pytest_llmperf.judge.looks import LOOKS
 from pytest_llmperf.judge.samples import Sample, read, runs_of
 from pytest_llmperf.judge.verdicts import sequential
-from pytest_llmperf.model.calibration import Calibration, Noise
+from pytest_llmperf.model.calibration import MARGINS, Calibration, Noise
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.metric import Metric
@@ -19,8 +19,6 @@ from pytest_llmperf.stats import variance
 from pytest_llmperf.stats.series import autocorrelation, correlation
 from pytest_llmperf.stats.variance import mean
 
-MARGINS = (0.01, 0.02, 0.03, 0.05, 0.075, 0.10, 0.15, 0.20)
-"""What ``margin: auto`` chooses from: shares for ratio metrics, in the unit for absolute ones."""
 MARGIN_RUNS = 3
 """A margin must be visible at the look with so many runs: the second, so that the last is left for bad luck."""
 SHARE_TAIL = LIMIT_TAIL = 0.05
@@ -58,20 +56,46 @@ def calibrate(runs: Measurement, metrics: Sequence[Metric]) -> Calibration:
 
 
 def calibrated(gate: Gate, calibration: Calibration | None) -> Gate | None:
-    """A gate with ``margin: auto`` as its calibration has it: margin and, from ten sessions on, cv.
+    """The gate with what its calibration says of the noise: from ten sessions on the cv, of ``auto`` ones the margin.
 
-    None where the metric was not calibrated, or no margin on the list could be seen: then nothing can be promised, and
-    the metric is shown without being gated. A cv that the gate declares stays.
+    A gate that was not calibrated stays as it is: an ``auto`` one has the metric's own margin. A cv that the gate
+    declares stays. None for an ``auto`` gate where no margin on the list could be seen: then nothing can be promised,
+    and the metric is shown without being gated.
     """
     noise = None if calibration is None else calibration.of(gate.metric.name)
-    if calibration is None or noise is None or noise.margin is None:
-        return None
-    return replace(_own_noise(gate, noise.cv_limit, calibration.sessions), margin=noise.margin)
+    if calibration is None or noise is None:
+        return gate
+    known = _own_noise(gate, noise.cv_limit, calibration.sessions)
+    if not gate.auto:
+        return known
+    return None if noise.margin is None else replace(known, margin=noise.margin)
+
+
+def ungated(verdict: Verdict, gate: Gate, noise: Noise) -> Verdict:
+    """INCONCLUSIVE for an ``auto`` gate of which ``calibrated`` says that nothing can be promised; INVALID stays."""
+    if verdict.word is Word.INVALID:
+        return verdict
+    seen = words.size(gate, dict(noise.visible)[MARGIN_RUNS])
+    largest = words.size(gate, MARGINS[-1])
+    why = f"not gated: {MARGIN_RUNS} runs see no loss below {seen}, and the largest margin is {largest}"
+    return replace(verdict, word=Word.INCONCLUSIVE, cause=why)
 
 
 def auto_margin(visible: float) -> float | None:
     """The smallest of ``MARGINS`` that is no smaller than what can be seen; None where the largest is."""
     return next((margin for margin in MARGINS if margin >= visible), None)
+
+
+def visible(gate: Gate, baseline: Measurement, runs: int) -> float | None:
+    """The smallest loss that ``runs`` candidate runs of one session would show against a baseline.
+
+    As ``Verdict.smallest_visible`` has it, a share or in the unit, to be read beside ``gate.margin``; None for an exact
+    gate and for a baseline that has no usable value.
+    """
+    sample = read(baseline.of(gate.metric.name), gate, baseline.invalid.get(gate.metric.name, ""))
+    if sample.fault or gate.cv == 0:
+        return None
+    return _visible_after(gate, sample, runs)
 
 
 def _own_noise(gate: Gate, cv: float, sessions: int) -> Gate:
@@ -102,11 +126,12 @@ def _limit(sample: Sample) -> float:
 
 def _visible(gate: Gate, sample: Sample) -> dict[int, float]:
     """Candidate runs, all of one session -> the smallest loss visible with these sessions as baseline."""
-    found = {}
-    for look in LOOKS:
-        candidate = variance.sessions([[0.0] * look.runs])
-        found[look.runs] = words.visible_loss(gate, stored.compare(gate, sample.layout, candidate).visible)
-    return found
+    return {look.runs: _visible_after(gate, sample, look.runs) for look in LOOKS}
+
+
+def _visible_after(gate: Gate, sample: Sample, runs: int) -> float:
+    candidate = variance.sessions([[0.0] * runs])
+    return words.visible_loss(gate, stored.compare(gate, sample.layout, candidate).visible)
 
 
 def _noise(gate: Gate, sample: Sample) -> Noise:

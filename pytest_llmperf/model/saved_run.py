@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.records import Records
 from pytest_llmperf.model.run import Run, RunFacts
 from pytest_llmperf.model.slo import Slo
@@ -20,6 +21,7 @@ class SavedFacts:
         values: its metrics as they were computed when it was saved, by name; also of names that we no longer know.
         totals: duration, requests and tokens as they were counted then, by vLLM's names.
         slo: the limits of goodput.
+        failures: how many requests might fail; None where none might.
         gpus: how many served the model, 0 where that does not matter; None where the file does not say.
         workload: the digest of what was asked.
         asked: the definitions of workload and load.
@@ -30,6 +32,7 @@ class SavedFacts:
     values: Mapping[str, float]
     totals: Mapping[str, float | int | None]
     slo: Slo | None
+    failures: FailureGate | None
     gpus: int | None
     workload: str
     asked: Mapping[str, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pytest_llmperf.model.gpu import Process
 from pytest_llmperf.model.host_facts import Xid
 from pytest_llmperf.model.reading import NOT_READ, Reading
 from pytest_llmperf.model.snapshot import Snapshot
@@ -60,6 +61,7 @@ class GpuSeries:
     Attributes:
         node: the host that it is in.
         samples: within the window, in order of time.
+        processes: all that were seen on it within the window.
         xids: error reports of the driver that came within the window.
         lost: what the driver said when it stopped answering, "" while it did not.
     """
@@ -69,6 +71,7 @@ class GpuSeries:
     samples: tuple[Sample, ...] = ()
     before: Counters = Counters()
     after: Counters = Counters()
+    processes: tuple[Process, ...] = ()
     xids: tuple[Xid, ...] = ()
     lost: str = ""
 

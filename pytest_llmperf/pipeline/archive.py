@@ -65,6 +65,7 @@ def _as_json(run: Run, values: Mapping[str, float], case: Case) -> dict[str, Any
             "asked": {"workload": asdict(case.workload), "load": asdict(case.load)},
             "window_ns": list(run.window_ns),
             "slo": None if case.suite.slo is None else asdict(case.suite.slo),
+            "failures": None if case.suite.failures is None else asdict(case.suite.failures),
             "gpus": case.suite.hardware.count,
             "metrics": list(values),
             "client": asdict(run.client),

@@ -49,6 +49,7 @@ class Campaign:
 
     Attributes:
         baselines: root of the baseline store.
+        revision: of git that it was taken from, "" for the work tree.
         save: folder of the saved runs and of the servers' logs.
         seed: base of all prompts and arrivals.
         accept: which measured values become baselines.
@@ -69,6 +70,7 @@ class Campaign:
     arguments: str
     family: int
     show: Callable[[str], None]
+    revision: str = ""
     inject: Injection | None = None
     clock: Clock = CLOCK
     _seeds: Counter[str] = field(default_factory=Counter)
@@ -217,6 +219,8 @@ class Campaign:
         unfit = [str(finding) for finding in prepared.findings if finding.invalidates]
         if unfit:
             return replace(prepared, verdicts=tuple(judge.void(case.gates, "; ".join(unfit))))
+        shelf = self._shelf(case)
+        case = shelf.calibrated(case)
         try:
             work = self._work(case, recorded)
         except LlmperfError as error:  # a file has gone since the case was prepared
@@ -224,7 +228,7 @@ class Campaign:
         ongoing = Ongoing(
             prepared=prepared,
             work=work,
-            shelf=self._shelf(case),
+            shelf=shelf,
             clock=self.clock,
             discard=lambda error: self._discard(case, error),
         )
@@ -247,6 +251,10 @@ class Campaign:
             self._discard(case, error)
             raise
         return measurement(work.of("candidate"))
+
+    def calibrated(self, case: Case) -> Case:
+        """The case with the margins and the noise that it is judged by."""
+        return self._shelf(case).calibrated(case)
 
     def sharing(self, case: Case, others: Mapping[str, Case]) -> list[str]:
         """The names of those among ``others`` whose subject runs on the same server."""
@@ -291,7 +299,7 @@ class Campaign:
 
     def _shelf(self, case: Case) -> Shelf:
         return Shelf(
-            store=baseline.Store(self.baselines),
+            store=baseline.Store(self.baselines, self.revision),
             hardware=self.machine(case, self.subject(case)).slug,
             accept=self.accept,
             why=self.why,

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from pytest_llmperf import baseline, judge
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.clock import Clock
-from pytest_llmperf.errors import BaselineError, SanityError, shown
+from pytest_llmperf.errors import BaselineError, SanityError
+from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.calibration import Noise
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
+from pytest_llmperf.model.published import Beside
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.model.verdict import Verdict, Word
@@ -32,12 +35,14 @@ class Judged:
         verdicts: in the order of the case's gates.
         failures: of the requests, where the suite lets some of them fail.
         account: whether speculation pays, where an arm with it was compared with one without.
+        beside: published figures beside what was measured.
         changed: which facts differ from the reference.
     """
 
     verdicts: tuple[Verdict, ...] = ()
     failures: Verdict | None = None
     account: Account = field(default_factory=Account)
+    beside: tuple[Beside, ...] = ()
     changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
@@ -67,8 +72,20 @@ def judge_case(work: CaseMeasurement, shelf: Shelf, prepared: CaseResult, clock:
         verdicts=tuple(verdicts[gate] for gate in case.gates),
         failures=_failures(work, shelf.family),
         account=account(work),
+        beside=_beside(work, shelf),
         changed=changed,
     )
+
+
+def _beside(work: CaseMeasurement, shelf: Shelf) -> tuple[Beside, ...]:
+    """Published figures of the case; none where their file is broken, which ``llmperf baseline audit`` tells."""
+    try:
+        figures = shelf.published(work.case)
+    except BaselineError:
+        return ()
+    here, today = measurement(work.of("candidate")), work.clock.utc_now().date()
+    found = (judge.beside(figure, METRICS[figure.metric], here, today) for figure in figures)
+    return tuple(each for each in found if each is not None)
 
 
 def unconfirmed(judged: Judged, why: str) -> Judged:
@@ -181,16 +198,25 @@ def _looks(
             recent = shelf.recent(work.case, gates, baselines, facts=work.facts(), without=sessions, now=now)
         candidate = measurement(work.of("candidate"))
         found = judge.sequential(reference.measurement, candidate, gates, recent=recent, family=shelf.family)
-        if not judge.undecided(found):
+        gated = [each for each, gate in zip(found, gates, strict=True) if _too_noisy(gate, reference) is None]
+        if not judge.undecided(gated):
             break
     return found, reference
 
 
+def _too_noisy(gate: Gate, reference: baseline.Reference) -> Noise | None:
+    """The noise of a gate that is ``auto`` still, though it was calibrated: no margin could be seen through it."""
+    calibration = reference.calibrations.get(gate.metric.name)
+    return calibration.of(gate.metric.name) if gate.auto and calibration is not None else None
+
+
 def _explain(verdict: Verdict, gate: Gate, case: Case, shelf: Shelf, reference: baseline.Reference) -> Verdict:
-    """NO BASELINE with its reason: not comparable, no such metric in the file, or no file."""
+    """NO BASELINE with its reason: not comparable, no such metric in the file, or no file; else what noise is known."""
     if verdict.word is not Word.NO_BASELINE:
-        return verdict
-    place = shown(shelf.place(case, gate))
+        known = replace(verdict, calibrated=None if gate.cv == 0 else verdict.metric in reference.calibrations)
+        noise = _too_noisy(gate, reference)
+        return known if noise is None else judge.ungated(known, gate, noise)
+    place = shelf.store.shown(shelf.place(case, gate))
     if why := reference.refused.get(verdict.metric):
         return replace(verdict, cause=f"{why} ({place})")
     return verdict if shelf.place(case, gate).exists() else replace(verdict, cause=f"there is no file {place}")

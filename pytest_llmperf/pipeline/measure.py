@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.model.gate import Gate
-from pytest_llmperf.model.measurement import Measurement, Observation
+from pytest_llmperf.model.measurement import Measurement, OneRun
 from pytest_llmperf.model.run import Role
 from pytest_llmperf.model.suite import Arm, Load
 from pytest_llmperf.pipeline import archive, warmup
@@ -272,9 +272,10 @@ class CaseMeasurement:
         folder = archive.new_folder(self.folder, case, role, self.clock.utc_now())
         self.executed.append(folder.name)
         injected = {} if self.injector is None else self.injector.facts(server)
+        judged = {gate.metric.name for gate in case.gates}
         return Task(
             case=case,
-            gates=(*case.gates, *(gate for gate in self.recorded if gate not in case.gates)),
+            gates=(*case.gates, *(gate for gate in self.recorded if gate.metric.name not in judged)),
             role=role,
             order=order,
             seed=self.next_seed(role),
@@ -285,15 +286,8 @@ class CaseMeasurement:
         )
 
 
-def measurement(trials: Sequence[Trial], *, orders: Iterable[int] | None = None) -> Measurement:
-    """One value per metric and run, and what the runs' findings forbid to judge.
-
-    ``orders`` are the places in time of runs that were not made by one session; else each run says its own.
-    """
-    samples: dict[str, list[Observation]] = {}
-    invalid: dict[str, str] = {}
-    for trial, order in zip(trials, orders or [trial.run.order for trial in trials], strict=True):
-        invalid = {**trial.invalid, **invalid}
-        for name, value in trial.values.items():
-            samples.setdefault(name, []).append(Observation(value, trial.run.session, order))
-    return Measurement({name: tuple(values) for name, values in samples.items()}, invalid)
+def measurement(trials: Sequence[Trial]) -> Measurement:
+    """One value per metric and run, and what the runs' findings forbid to judge."""
+    return Measurement.of_runs(
+        OneRun(trial.run.session, trial.run.order, trial.values, trial.invalid) for trial in trials
+    )

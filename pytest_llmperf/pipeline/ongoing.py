@@ -79,6 +79,7 @@ class Ongoing:
             verdicts=tuple(self._excused(verdict) for verdict in judged.verdicts),
             failures=judged.failures,
             account=judged.account.text,
+            beside=judged.beside,
             changed=judged.changed,
             failure=self.failure,
             metrics=self.work.mean_values(),

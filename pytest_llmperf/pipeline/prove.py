@@ -23,7 +23,7 @@ from pytest_llmperf.pipeline.campaign import Campaign
 
 def prove(campaign: Campaign, cases: Sequence[Case]) -> Iterator[Proof]:
     """One proof a gate, as they come; the campaign's injection is set and taken away again."""
-    for case in cases:
+    for case in map(campaign.calibrated, cases):
         for gate in case.gates:
             yield _of_gate(campaign, replace(case, gates=(gate,)), gate)
         if case.suite.failures is not None:
@@ -64,14 +64,12 @@ def _of_gate(campaign: Campaign, case: Case, gate: Gate) -> Proof:
     proof = Proof(case=case.id, metric=gate.metric.name, state=State.UNPROVEN)
     try:
         ahead = 0.0
-        if gate.auto or _beside_another(case, gate):
+        if _beside_another(case, gate):
             now = _measured(campaign, case, None)
             verdict = _verdict(now, proof.metric)
             if verdict is None or verdict.change is None:
                 return replace(proof, why=f"how it is judged without a loss is not known: {_unjudged(now, verdict)}")
-            if _beside_another(case, gate):
-                ahead = _ahead(gate, verdict.change)
-            gate = replace(gate, margin=verdict.margin)  # the one that a calibration gave
+            ahead = _ahead(gate, verdict.change)
         injection = injection_for(gate, ahead)
         if injection is None:
             return replace(proof, why=f"no loss that can be made is twice the margin of {proof.metric}")

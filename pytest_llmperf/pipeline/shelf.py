@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from pytest_llmperf import baseline, history
+from pytest_llmperf import baseline, history, judge
+from pytest_llmperf.errors import BaselineError
+from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement
+from pytest_llmperf.model.published import Published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,19 @@ class Shelf:
     def read(self, case: Case) -> list[baseline.Baseline]:
         """The stored baselines of a case that may serve here."""
         return self.store.read_case(self.hardware, case.suite.name, case.id, any_hardware=any_hardware(case))
+
+    def calibrated(self, case: Case) -> Case:
+        """The case, its gates on stored baselines with what is known there of their noise.
+
+        A baseline that cannot be read calibrates nothing; who judges by it says why. An ``auto`` gate that nothing can
+        be promised of stays ``auto``.
+        """
+        try:
+            found = [each.calibration for each in self.read(case) if each.calibration is not None]
+        except BaselineError:
+            return case
+        known = {noise.metric: calibration for calibration in reversed(found) for noise in calibration.noise}
+        return replace(case, gates=tuple(_calibrated(gate, known.get(gate.metric.name)) for gate in case.gates))
 
     def recent(
         self,
@@ -56,6 +72,14 @@ class Shelf:
         )
         return found.measurement
 
+    def published(self, case: Case) -> tuple[Published, ...]:
+        """The figures of documents that stand beside the case's own.
+
+        Raises:
+            BaselineError: their file cannot be read.
+        """
+        return self.store.published(self.hardware, case.suite.name, case.id)
+
     def place(self, case: Case, gate: Gate) -> Path:
         """The file that has, or would have, the baseline of one gate."""
         return self.store.path(self._slug(case, gate), case.suite.name, case.id)
@@ -72,6 +96,13 @@ class Shelf:
 
     def _slug(self, case: Case, gate: Gate) -> str:
         return baseline.slug_of(gate.metric.name, self.hardware, any_hardware=any_hardware(case))
+
+
+def _calibrated(gate: Gate, calibration: Calibration | None) -> Gate:
+    if gate.reference is not None or calibration is None:
+        return gate
+    found = judge.calibrated(gate, calibration)
+    return gate if found is None else replace(found, auto=False)
 
 
 def any_hardware(case: Case) -> bool:

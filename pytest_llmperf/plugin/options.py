@@ -121,6 +121,12 @@ class Options:
     plan: bool
 
     @property
+    def revision(self) -> str:
+        """``git:REF`` where the baselines are those of one, else ""."""
+        named = self.named_baselines or ""
+        return named if named.startswith(_REVISION) else ""
+
+    @property
     def again(self) -> str:
         """The options that choose the same subject, values and baselines, to be shown with a result."""
         chosen = [f"--llmperf-engine={','.join(self.engines)}"] if self.engines else []

@@ -109,6 +109,7 @@ class State:
             self._termination.install()
             self._campaign = Campaign(
                 baselines=self.options.baselines,
+                revision=self.options.revision,
                 save=self.options.save,
                 seed=self.options.seed,
                 accept=self.options.accept,

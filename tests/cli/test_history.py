@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -18,14 +19,14 @@ from tests.unit.history.nights import FACTS, NOW, save
 CHANGED, NIGHTS, NODES = 24, 40, 5
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty nights on five nodes.
 
     Of arm ``new``: 5 % less throughput since the 24th night, with another engine, and a mean TTFT of two modes. Of arm
     ``old``: as ever, but that node4 is 3 % slow.
     """
-    rng = np.random.default_rng(1)
+    rng, root = np.random.default_rng(1), tmp_path_factory.mktemp("nights")
     for night in range(NIGHTS):
         ago, node = NIGHTS - night, f"node{night % NODES}"
         after = night >= CHANGED
@@ -33,7 +34,7 @@ def root(tmp_path: Path) -> Path:
         throughput, luck, *others = np.exp(0.006 * rng.normal(size=5)).tolist()
         for run in range(2):
             save(
-                tmp_path / ".llmperf",
+                root / ".llmperf",
                 ago - run / 1000,
                 {
                     "output_throughput": throughput * (712.5 if after else 750.0) * (1 + 0.001 * run),
@@ -49,7 +50,7 @@ def root(tmp_path: Path) -> Path:
             "mean_e2el_ms": 2000 * math.exp(slow) * others[2],
         }
         save(
-            tmp_path / ".llmperf",
+            root / ".llmperf",
             ago,
             values,
             arm="old",
@@ -57,7 +58,13 @@ def root(tmp_path: Path) -> Path:
             session=f"night-{night:02}-old",
             facts={"node": node},
         )
-    return tmp_path
+    return root
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "nights")
+    return tmp_path / "nights"
 
 
 def accept(root: Path, throughput: float, on: date) -> None:
@@ -121,7 +128,7 @@ def test_what_cannot_be_used_is_counted_and_hides_nothing(root: Path) -> None:
     assert done.returncode == 0
     assert "new/chat, arm new   39 sessions, 78 runs" in done.stdout
     assert "left out: 3 runs;" in done.stderr
-    assert "kind: 'nonsense' is unknown" in done.stderr
+    assert "kind: 'nonsense' must be 'measured'" in done.stderr
 
 
 @pytest.mark.parametrize(

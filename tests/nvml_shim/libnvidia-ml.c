@@ -263,7 +263,9 @@ int nvmlDeviceGetMemoryInfo(Device device, ulonglong *into) { /* total, free, us
 #ifndef OLD_DRIVER
 int nvmlDeviceGetMemoryInfo_v2(Device device, ulonglong *into) { /* version, total, reserved, free, used */
     ulonglong value[3];
-    int code = numbers(device, "Memory", 3, value);
+    char own[TEXT];
+    int code = look(device, "Memory_v2", 0, own); /* a return code of this version alone */
+    if (code == NOT_SUPPORTED) code = numbers(device, "Memory", 3, value);
     if (!code) into[1] = value[0], into[2] = value[2], into[3] = value[0] - value[1] - value[2], into[4] = value[1];
     return code;
 }

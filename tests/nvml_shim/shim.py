@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ def library(*defines: str) -> Path:
             pytest.skip("no C compiler (cc): the real pynvml is NOT tested here")
         folder.mkdir(parents=True, exist_ok=True)
         flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-Wno-format-truncation", "-shared", "-fPIC"]
-        own = folder / f"{binary.name}.{id(folder)}"
+        own = folder / f"{binary.name}.{os.getpid()}"
         subprocess.run(["cc", *flags, *(f"-D{name}" for name in defines), str(SOURCE), "-o", str(own)], check=True)
         own.replace(binary)
     return binary

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.plugin.git import git
@@ -59,6 +61,7 @@ def test_a_revision_without_baselines_has_none(committed: Project) -> None:
     outcome = committed.run("suites", "--llmperf-baselines=git:HEAD")
     assert outcome.code == 1
     assert "NO BASELINE" in outcome.text
+    assert re.search(r"there is no file baselines/\S+/good/short.yaml at git:HEAD$", outcome.text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ workloads:
 warmup: {requests: 4}
 gates:
   acceptance_length: {margin: 0.1, cv: 0}
+failed_requests: {allowed: 1%, limit: 10%}
 """
 MAIN = "from pytest_llmperf.cli import main; raise SystemExit(main())"
 
@@ -42,13 +43,16 @@ def recorded(project: Project) -> Project:
     return project
 
 
-def test_a_loss_of_acceptance_by_synthetic_counts_is_judged_and_labelled(recorded: Project) -> None:
+def test_acceptance_lost_by_synthetic_counts_is_judged_and_labelled_and_failed_requests_are_seen(
+    recorded: Project,
+) -> None:
     outcome = prove(recorded)
     assert outcome.code == 0, outcome.text
-    proof, summary = outcome.text.splitlines()
+    proof, failures, summary = outcome.text.splitlines()
     assert proof.startswith("alive     good/short  acceptance_length   acceptance=-0.2   measured -0.20")
     assert proof.endswith(" (synthetic counts, judged as natural ones): REGRESSED")
-    assert summary == "1 of 1 gates are alive"
+    assert failures == "alive     good/short  failed_requests   error"
+    assert summary == "2 of 2 gates are alive"
 
 
 def test_synthetic_counts_of_an_ordinary_session_are_still_refused(recorded: Project) -> None:
@@ -89,8 +93,9 @@ workloads:
   short: {kind: words, input_tokens: 16, output_tokens: 16, requests: 16, concurrency: 4}
 warmup: {requests: 4}
 gates:
-  output_throughput: {reference: slow, margin: 30%, only: [fast]}
-  mean_e2el_ms: {reference: slow, margin: 60%, only: [slow]}
+  mean_e2el_ms: {margin: 60%, only: [slow]}
+relations:
+  fast: {metric: output_throughput, vs: slow, at_least: 1.5, margin: 30%}
 """
 
 

@@ -197,13 +197,87 @@ def test_calibration_tells_noise_and_margins_of_one_build(project: Project) -> N
     [
         (["first"], "all runs are of one session"),
         (["harmed"], "no run that may be judged"),
-        (["first", "--metrics", "speed"], "unknown metric"),
+        (["first", "--metrics", "speed"], "--metrics: unknown metric 'speed'"),
     ],
 )
 def test_what_cannot_be_calibrated(project: Project, arguments: list[str], said: str) -> None:
     outcome = llmperf(project, "calibrate", *arguments)
     assert outcome.code == 2
     assert said in outcome.text
+    assert "--gate" not in outcome.text
+
+
+def calibrated(project: Project) -> list[str]:
+    return [line.split(":")[0].strip() for line in stored(project).splitlines() if "limit: " in line]
+
+
+def test_a_calibration_is_kept_in_the_baseline_and_shown(project: Project) -> None:
+    before = stored(project)
+    outcome = llmperf(project, "calibrate", "first", "second", "--store")
+    assert outcome.code == 0, outcome.text
+    assert "+calibration:" in outcome.text
+    assert calibrated(project) == ["output_throughput"]
+    kept = stored(project).splitlines()
+    assert [line for line in kept if line in before.splitlines()] == before.splitlines(), "nothing else has changed"
+    shown = llmperf(project, "baseline", "show")
+    assert shown.code == 0, shown.text
+    assert ": 6 runs in 2 sessions; " in shown.text
+    assert "calibrated: CV " in shown.text
+    assert "uncalibrated" not in shown.text
+
+
+def test_a_calibration_outlives_the_values(project: Project) -> None:
+    assert "uncalibrated" in llmperf(project, "baseline", "show").text
+    llmperf(project, "calibrate", "first", "second", "--store")
+    assert llmperf(project, "baseline", "accept", "first", "--why", "new values").code == 0
+    assert "new values" in stored(project)
+    assert calibrated(project) == ["output_throughput"]
+    assert project.run("suites", "--llmperf-accept=all", "--llmperf-why=newer values").code == 0
+    assert "newer values" in stored(project)
+    assert calibrated(project) == ["output_throughput"]
+
+
+def test_a_metric_that_is_kept_no_more_takes_its_calibration_along(project: Project) -> None:
+    both, one = ("--metrics", "output_throughput,mean_e2el_ms"), ("--metrics", "mean_e2el_ms")
+    llmperf(project, "baseline", "accept", "first", "--why", "x", *both)
+    llmperf(project, "calibrate", "first", "second", "--store")
+    assert calibrated(project) == ["mean_e2el_ms", "output_throughput"]
+    llmperf(project, "baseline", "accept", "first", "--why", "x", *one)
+    assert calibrated(project) == ["mean_e2el_ms"]
+
+
+def test_noise_of_another_load_is_not_kept(project: Project) -> None:
+    llmperf(project, "calibrate", "first", "second", "--store")
+    (path,) = project.folder.glob(BASELINE)
+    path.write_text(stored(project).replace("workload: sha256:", "workload: sha256:0"))
+    assert llmperf(project, "baseline", "accept", "first", "--why", "x").code == 0
+    assert calibrated(project) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["first", "second", "--metrics", "mean_e2el_ms"], "the baseline has none of these metrics; it has output_thr"),
+        (["slow"], "slow is a variant, whose noise need not be that of good"),
+        (["first", "second", "--baselines", "elsewhere"], "has no baseline to keep it with (elsewhere/"),
+        (["first", "second", "--json"], "not allowed with argument"),
+    ],
+)
+def test_a_calibration_that_cannot_be_kept(project: Project, arguments: list[str], said: str) -> None:
+    before = stored(project)
+    outcome = llmperf(project, "calibrate", "--store", *arguments)
+    assert outcome.code == 2, outcome.text
+    assert said in outcome.text
+    assert stored(project) == before
+
+
+def test_a_calibration_of_another_load_is_not_stored(project: Project) -> None:
+    (path,) = project.folder.glob(BASELINE)
+    path.write_text(stored(project).replace("workload: sha256:", "workload: sha256:0"))
+    outcome = llmperf(project, "calibrate", "first", "second", "--store")
+    assert outcome.code == 2
+    assert "the runs are not comparable with the baseline: workload: " in outcome.text
+    assert calibrated(project) == []
 
 
 def invalid(project: Project, save: str) -> None:

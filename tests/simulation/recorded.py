@@ -61,7 +61,7 @@ def _gated(world: World, noise: Noise, case: int) -> tuple[World, Noise, int, li
     """One case with the gates that its own baseline calibrates; what cannot be seen is not gated."""
     (stored,) = references(world, noise, case)
     calibration = calibrate(stored, [gate.metric for gate in world.gates])
-    asked = [calibrated(replace(gate, cv=None), calibration) for gate in world.gates]
+    asked = [calibrated(replace(gate, cv=None, auto=True), calibration) for gate in world.gates]
     kept = [place for place, gate in enumerate(asked) if gate is not None]
     part = Noise(*(side[..., kept] for side in (noise.anchor, noise.recent, noise.candidate, noise.fresh)))
     return replace(world, gates=[gate for gate in asked if gate is not None]), part, case, [stored]

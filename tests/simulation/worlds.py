@@ -22,4 +22,7 @@ WORLDS: Mapping[str, World] = {
     "anchor and recent sessions": World(recent=20),
     "anchor and 10 recent sessions": World(recent=10),
     "anchor and 5 recent sessions": World(recent=5),
+    "anchor and 3 recent sessions": World(recent=3),
+    "true rho .8, anchor and recent sessions": World(rho=0.8, recent=20),
+    "true rho .8, anchor and 5 recent sessions": World(rho=0.8, recent=5),
 }

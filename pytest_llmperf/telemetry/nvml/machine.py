@@ -59,16 +59,18 @@ def _read(idle_s: float, proc: Path, clock: Clock) -> Gpus:
     with session() as nvml:
         if isinstance(nvml, Reading):
             return _without(nvml)
+        count = nvml.ask("nvmlDeviceGetCount", change=int)
+        if count.value is None:
+            return _without(count)
         return Gpus(
             driver=nvml.ask("nvmlSystemGetDriverVersion"),
             cuda=nvml.ask("nvmlSystemGetCudaDriverVersion"),
             confidential_compute=nvml.ask("nvmlSystemGetConfComputeState", change=lambda state: bool(state.ccFeature)),
-            gpus=_gpus(nvml, idle_s, proc, clock),
+            gpus=_gpus(nvml, count.value, idle_s, proc, clock),
         )
 
 
-def _gpus(nvml: Session, idle_s: float, proc: Path, clock: Clock) -> tuple[Gpu, ...]:
-    count = nvml.ask("nvmlDeviceGetCount", change=int).value or 0
+def _gpus(nvml: Session, count: int, idle_s: float, proc: Path, clock: Clock) -> tuple[Gpu, ...]:
     handles: dict[str, Any] = {}
     gpus: list[Gpu] = []
     for index in range(count):

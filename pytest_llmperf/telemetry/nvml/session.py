@@ -15,8 +15,6 @@ from pytest_llmperf.model.reading import Answer, Reading, lacking
 
 T = TypeVar("T")
 
-INVALID_ARGUMENT = 2
-
 _ANSWERS = {
     3: Answer.UNSUPPORTED,  # NOT_SUPPORTED
     4: Answer.NOT_PERMITTED,  # NO_PERMISSION

@@ -7,10 +7,12 @@ from datetime import date
 from pathlib import Path
 
 from pytest_llmperf.baseline import Accepted, Baseline
+from pytest_llmperf.model.calibration import Calibration, Noise
 from pytest_llmperf.model.measurement import Measurement, Observation
 from pytest_llmperf.model.result import CaseResult
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "baseline.yaml"
+GOLDEN_CALIBRATED = GOLDEN.with_name("baseline_calibrated.yaml")
 GOLDEN_NAME = "baselines/8x-nvidia-h200/deepseek-r1-h200/vllm/random-4000-200.yaml"
 
 FACTS = {
@@ -42,6 +44,25 @@ EXAMPLE = Baseline(
         "acceptance_length": ((1.70125, 1.70125), (1.70125, 1.70125), (1.70125, 1.70125)),
     },
 )
+
+CALIBRATION = Calibration(
+    sessions=12,
+    runs=24,
+    noise=(
+        Noise(metric="acceptance_length", cv=0.004, cv_limit=0.005, session_share=None, session_share_interval=None,
+              autocorrelation=None, visible=((1, 0.01), (3, 0.008), (5, 0.007)), margin=None, false_alarms=0),
+        Noise(metric="mean_e2el_ms", cv=0.0033, cv_limit=0.0051, session_share=0.1, session_share_interval=(0.0, 0.6),
+              autocorrelation=-0.2, visible=((1, 0.016), (3, 0.012), (5, 0.01)), margin=0.02, false_alarms=1),
+        Noise(metric="output_throughput", cv=0.0027, cv_limit=0.0039, session_share=0.36,
+              session_share_interval=(0.0, 0.93), autocorrelation=0.1,
+              visible=((1, 0.0105), (3, 0.0091), (5, 0.0088)), margin=0.01, false_alarms=0),
+    ),
+    replays=12,
+    red_replays=1,
+    on=date(2026, 11, 30),
+    commit="77c0b1a",
+)  # fmt: skip
+CALIBRATED = replace(EXAMPLE, calibration=CALIBRATION)
 
 RESULT = CaseResult(
     suite="deepseek-r1-h200", case=EXAMPLE.case, nodeid="", arm="vllm", hardware="8x NVIDIA H200", environment=FACTS

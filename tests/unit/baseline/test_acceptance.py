@@ -68,7 +68,7 @@ def doubtful(metric: str) -> Measurement:
     [
         (RESULT, GOOD, " ", "a baseline needs a reason; give --llmperf-why"),
         (replace(RESULT, failure="engine died\nlog"), GOOD, "x", "a failed case cannot become .*: engine died$"),
-        (RESULT, doubtful("mean_e2el_ms"), "x", "an invalid run cannot become a baseline: mean_e2el_ms: client_lag"),
+        (RESULT, doubtful("mean_e2el_ms"), "x", "an invalid run cannot become a baseline: client_lag: late$"),
         (replace(RESULT, environment={**FACTS, "weights": ""}), GOOD, "x", "the runs do not say weights"),
         (RESULT, Measurement({}), "x", "there is no run to accept"),
         (RESULT, runs(mean_tpot_ms=[1.0] * 4, mean_e2el_ms=[1.0] * 3), "x", "mean_e2el_ms has no value in 1 of 4"),

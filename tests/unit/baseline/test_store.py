@@ -10,7 +10,7 @@ import pytest
 from pytest_llmperf.baseline import Store, parse, reference, split
 from pytest_llmperf.checks.comparability import changed
 from pytest_llmperf.errors import BaselineError
-from tests.unit.baseline.examples import EXAMPLE, FACTS
+from tests.unit.baseline.examples import CALIBRATED, CALIBRATION, EXAMPLE, FACTS
 
 MACHINE, SUITE = "8x-nvidia-h200", "deepseek-r1-h200"
 
@@ -136,3 +136,56 @@ def test_goodput_of_other_limits_is_refused_and_the_rest_is_not() -> None:
     assert (set(same.measurement.samples), same.refused) == ({"output_throughput", "slo_attainment"}, {})
     assert set(other.measurement.samples) == {"output_throughput"}
     assert other.refused["slo_attainment"] == "the baseline is not comparable: slo: baseline ttft 500 ms, here none"
+
+
+def test_a_calibration_goes_where_its_metrics_are(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_case(MACHINE, SUITE, EXAMPLE, any_hardware=True)
+    files = store.calibrated(MACHINE, SUITE, EXAMPLE.case, CALIBRATION)
+    for path, each in files.items():
+        store.write(path, each)
+    times, counts = store.read_case(MACHINE, SUITE, EXAMPLE.case, any_hardware=True)
+    assert times.calibration is not None
+    assert counts.calibration is not None
+    assert [each.metric for each in times.calibration.noise] == ["mean_e2el_ms", "output_throughput"]
+    assert [each.metric for each in counts.calibration.noise] == ["acceptance_length"]
+    only_counts = CALIBRATION.only({"acceptance_length"})
+    assert only_counts is not None
+    assert [
+        path.relative_to(tmp_path).parts[0] for path in store.calibrated(MACHINE, SUITE, EXAMPLE.case, only_counts)
+    ] == ["any"]
+
+
+def test_writing_keeps_the_calibration_that_a_file_has(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write_case(MACHINE, SUITE, CALIBRATED, any_hardware=False)
+    less = replace(EXAMPLE, metrics={"mean_e2el_ms": EXAMPLE.metrics["mean_e2el_ms"]})
+    (text,) = store.texts_of(MACHINE, SUITE, less, any_hardware=False).values()
+    (path,) = store.write_case(MACHINE, SUITE, less, any_hardware=False)
+    assert path.read_text() == text
+    assert parse(text, "x").calibration == CALIBRATION.only({"mean_e2el_ms"})
+    own = replace(EXAMPLE, calibration=replace(CALIBRATION, commit="newer"))
+    store.write_case(MACHINE, SUITE, own, any_hardware=False)
+    assert store.read(MACHINE, SUITE, EXAMPLE.case) == own
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_noise_of_another_load_or_in_a_broken_file_is_not_kept(tmp_path: Path, broken: bool) -> None:
+    store = Store(tmp_path)
+    (path,) = store.write_case(MACHINE, SUITE, replace(CALIBRATED, workload="sha256:other"), any_hardware=False)
+    if broken:
+        path.write_text(path.read_text().replace("kind: measured", "kind: guessed"))
+    store.write_case(MACHINE, SUITE, EXAMPLE, any_hardware=False)
+    assert store.read(MACHINE, SUITE, EXAMPLE.case) == EXAMPLE
+
+
+def test_a_reference_says_how_each_of_its_metrics_was_calibrated(tmp_path: Path) -> None:
+    times, counts = split(CALIBRATED, MACHINE, any_hardware=True).values()
+    found = reference([times, counts], FACTS)
+    assert found.calibrations.keys() == set(EXAMPLE.metrics)
+    assert found.calibrations["mean_e2el_ms"].of("mean_e2el_ms") == CALIBRATION.of("mean_e2el_ms")
+    assert list(reference([times, counts], {**FACTS, "hardware": "2x-cpu"}).calibrations) == ["acceptance_length"]
+    own = replace(EXAMPLE, metrics={"acceptance_length": EXAMPLE.metrics["acceptance_length"]})
+    assert "acceptance_length" not in reference([own, counts], FACTS).calibrations, (
+        "the values of one file, the noise of another"
+    )

@@ -8,19 +8,67 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_llmperf.baseline import Accepted, Baseline, parse, reader, render
-from pytest_llmperf.baseline.reader import LARGEST, MAX_BYTES, SMALLEST_RATIO, load
+from pytest_llmperf import judge
+from pytest_llmperf.baseline import Accepted, Baseline, noise, parse, reader, render
+from pytest_llmperf.baseline.document import LARGEST, MAX_BYTES, SMALLEST_RATIO
+from pytest_llmperf.baseline.reader import load
 from pytest_llmperf.checks.comparability import REFUSE
 from pytest_llmperf.errors import BaselineError
 from pytest_llmperf.metrics.definitions import METRICS
-from tests.unit.baseline.examples import EXAMPLE, GOLDEN, GOLDEN_NAME, with_metrics
+from pytest_llmperf.model.calibration import MARGINS, Calibration, Noise
+from pytest_llmperf.model.measurement import Measurement, Observation
+from tests.unit.baseline.examples import (
+    CALIBRATED,
+    CALIBRATION,
+    EXAMPLE,
+    GOLDEN,
+    GOLDEN_CALIBRATED,
+    GOLDEN_NAME,
+    with_metrics,
+)
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 RATIO = st.floats(SMALLEST_RATIO, LARGEST)
 ABSOLUTE = st.floats(-LARGEST, LARGEST)
+
+
+SIZE = st.just(0.0) | st.floats(1e-9, noise.LARGEST)
+PART = st.floats(0, 1)
+
+
+@st.composite
+def noises(draw: st.DrawFn, metric: str, replays: int) -> Noise:
+    cv, limit = sorted((draw(SIZE), draw(SIZE)))
+    low, high = sorted((draw(PART), draw(PART)))
+    return Noise(
+        metric=metric,
+        cv=cv,
+        cv_limit=limit,
+        session_share=draw(st.none() | PART),
+        session_share_interval=draw(st.none() | st.just((low, high))),
+        autocorrelation=draw(st.none() | st.floats(-1, 1)),
+        visible=tuple((runs, draw(SIZE)) for runs in draw(st.sampled_from([(1,), (1, 3, 5)]))),
+        margin=draw(st.none() | st.sampled_from(MARGINS)),
+        false_alarms=draw(st.integers(0, replays)),
+    )
+
+
+@st.composite
+def calibrations(draw: st.DrawFn, metrics: list[str]) -> Calibration:
+    sessions = draw(st.integers(2, 99))
+    red = draw(st.integers(0, sessions))
+    return Calibration(
+        sessions=sessions,
+        runs=sessions + draw(st.integers(0, 99)),
+        noise=tuple(draw(noises(metric, sessions)) for metric in sorted(metrics)),
+        replays=sessions,
+        red_replays=red,
+        on=draw(st.none() | st.dates()),
+        commit=draw(TEXT),
+    )
 
 
 @st.composite
@@ -42,6 +90,9 @@ def baselines(draw: st.DrawFn) -> Baseline:
             )
             for name in names
         },
+        calibration=draw(
+            st.none() | calibrations(draw(st.lists(st.sampled_from(names), min_size=1, max_size=2, unique=True)))
+        ),
     )
 
 
@@ -63,6 +114,80 @@ def test_the_text_is_the_golden_one() -> None:
     assert render(EXAMPLE, GOLDEN_NAME) == GOLDEN.read_text()
 
 
+def test_a_calibration_is_the_golden_text() -> None:
+    assert render(CALIBRATED, GOLDEN_NAME) == GOLDEN_CALIBRATED.read_text()
+    assert parse(GOLDEN_CALIBRATED.read_text(), "f") == CALIBRATED
+
+
+def test_a_calibration_adds_lines_and_moves_none() -> None:
+    before, after = (render(each, "x").splitlines() for each in (EXAMPLE, CALIBRATED))
+    assert [line for line in after if line in before] == before
+    assert len(after) - len(before) == 2 + len(CALIBRATION.noise)
+
+
+WRONG_NOISE = [
+    ("calibration:", "calibrations:", "f:14: calibrations: unknown key; did you mean 'calibration'?"),
+    ("made: ", "meds: ", "f:15: calibration: made missing; write it with"),
+    ("sessions: 12, ", "", "f:15: calibration.made: sessions missing; write it with `llmperf calibrate --store`"),
+    ("runs: 24", "runs: 11", "f:15: calibration.made.sessions: a calibration has two or more, each with a run"),
+    ("red: 1}", "red: 13}", "f:15: calibration.made.red: 13 of 12 replays cannot be red"),
+    ("runs: 24", "runs: many", "f:15: calibration.made.runs: 'many' must be a whole number, 0 or more"),
+    ("on: 2026-11-30, commit: 77c", "on: today, commit: 77c", "f:15: calibration.made.on: 'today' is no date"),
+    ("  mean_e2el_ms:           {cv", "  mean_e2e_ms:           {cv", "f:17: calibration.mean_e2e_ms: unknown key; "),
+    ("  mean_e2el_ms:           {cv", "  mean_tpot_ms:           {cv",
+     "f:17: calibration.mean_tpot_ms: the file has no such metric; remove the line"),
+    ("cv: 0.33 %", "cv: -0.33 %", "f:17: calibration.mean_e2el_ms.cv: '-0.33 %' must be a percentage such as 0.4 %"),
+    ("cv: 0.33 %", "cv: 0.0033", "f:17: calibration.mean_e2el_ms.cv: '0.0033' must be a percentage such as 0.4 %"),
+    ("cv: 0.33 %", "cv: NaN %", "f:17: calibration.mean_e2el_ms.cv: 'NaN %' must be a percentage"),
+    ("cv: 0.33 %", "cv: 0.6 %", "f:17: calibration.mean_e2el_ms.limit: is the upper limit of cv and cannot be below"),
+    ("cv: 0.33 %, ", "", "f:17: calibration.mean_e2el_ms: cv missing; write it with `llmperf calibrate --store`"),
+    ("rho: 0.1,", "rho: 1.1,", "f:17: calibration.mean_e2el_ms.rho: '1.1' must be a number from 0 to 1"),
+    ("[0, 0.6]", "[0.6, 0]", "f:17: calibration.mean_e2el_ms.rho_90: must have its low end first"),
+    ("[0, 0.6]", "[0]", "f:17: calibration.mean_e2el_ms.rho_90: must be the two ends of an interval"),
+    ("lag_1: -0.2", "lag_1: -2", "f:17: calibration.mean_e2el_ms.lag_1: '-2' must be a number from -1 to 1"),
+    ("{1: 1.6 %,", "{0: 1.6 %,", "f:17: calibration.mean_e2el_ms.smallest: '0' must be a whole number, 1 to 1000"),
+    ("smallest: {1: 1.6 %, 3: 1.2 %, 5: 1 %}", "smallest: 1 %",
+     "f:17: calibration.mean_e2el_ms.smallest: must say the smallest loss by number of runs"),
+    ("margin: 2 %", "margin: 2.5 %", "f:17: calibration.mean_e2el_ms.margin: must be one of 1 %, 2 %, 3 %, 5 %, 7.5 %"),
+    ("margin: 2 %, red: 1", "margin: 2 %, red: 13", "f:17: calibration.mean_e2el_ms.red: '13' must be a whole number"),
+    ("smallest: {1: 0.01,", "smallest: {1: 1 %,",
+     "f:16: calibration.acceptance_length.smallest.1: '1 %' must be a number in the metric's unit, such as 0.02"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"), WRONG_NOISE, ids=[wrong or right for right, wrong, _ in WRONG_NOISE]
+)
+def test_a_mistake_in_a_calibration_is_named(right: str, wrong: str, message: str) -> None:
+    text = GOLDEN_CALIBRATED.read_text()
+    assert right in text
+    with pytest.raises(BaselineError) as caught:
+        parse(text.replace(right, wrong, 1), "f")
+    assert message in str(caught.value)
+
+
+def test_a_calibration_without_a_metric_is_a_mistake() -> None:
+    made = next(line for line in GOLDEN_CALIBRATED.read_text().splitlines() if line.startswith("  made:"))
+    text = GOLDEN.read_text().replace("sessions: [", f"calibration:\n{made}\nsessions: [", 1)
+    assert refusal(text).startswith("x.yaml:15: calibration: has no metric; write it with")
+
+
+def test_a_file_keeps_four_digits_and_no_correlations() -> None:
+    whole = replace(CALIBRATION, correlations=((1.0, None, 0.5),) * 3)
+    rough = replace(whole, noise=tuple(replace(each, cv=each.cv + 1e-9) for each in reversed(whole.noise)))
+    assert noise.rounded(rough) == CALIBRATION
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=3), min_size=2, max_size=11))
+def test_whatever_was_calibrated_can_be_kept(groups: list[list[float]]) -> None:
+    runs = [(value, str(session)) for session, group in enumerate(groups) for value in group]
+    sample = tuple(Observation(value, session, order) for order, (value, session) in enumerate(runs))
+    found = judge.calibrate(Measurement({"mean_e2el_ms": sample}), [METRICS["mean_e2el_ms"]])
+    kept = replace(EXAMPLE, calibration=noise.rounded(found))
+    assert parse(render(kept, "x"), "x") == kept
+
+
 def test_a_new_metric_adds_one_line_and_moves_none() -> None:
     more = replace(EXAMPLE, metrics={**EXAMPLE.metrics, "decode_tok_s_per_user": EXAMPLE.metrics["output_throughput"]})
     before, after = (set(render(each, "x").splitlines()) for each in (EXAMPLE, more))
@@ -78,7 +203,7 @@ def test_the_measurement_has_every_run_with_its_session() -> None:
 
 
 WRONG = [
-    ("kind: measured", "kind: published", "f:2: kind: 'published' is unknown; it must be 'measured'"),
+    ("kind: measured", "kind: published", "f:2: kind: 'published' must be 'measured'"),
     ("kind: measured\n", "", "f:2: kind missing; restore from the last commit, or accept a new baseline"),
     ("case: vllm", "cas: vllm", "f:3: cas: unknown key; did you mean 'case'?"),
     ("workload: sha256:", "workload: md5:", "f:4: workload: 'md5:3f9c0d1b77aa' is no digest; it must begin with"),

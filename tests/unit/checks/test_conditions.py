@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +18,9 @@ from pytest_llmperf.model.finding import Status
 from pytest_llmperf.model.gpu import Fabric, Memory, Mode, PowerProfiles, Process, RemappedRows, Vboost
 from pytest_llmperf.model.host_facts import HostFacts, InfinibandPort, Xid
 from pytest_llmperf.model.reading import Answer, Reading, lacking
+from pytest_llmperf.model.redaction import redacted
 from pytest_llmperf.model.snapshot import Snapshot
-from tests.machines import board, gpu_of, h200, look, subject, unread, with_gpu, with_host
+from tests.machines import RECORDED, b200, board, gpu_of, h200, look, subject, unread, with_gpu, with_host
 
 FAIL, PASS, NA = Status.FAIL, Status.PASS, Status.NOT_APPLICABLE
 
@@ -37,6 +40,42 @@ def test_a_board_of_eight_is_fit() -> None:
     found = look(board(), nodes=1)
     assert not [str(finding) for finding in found.values() if finding.status is FAIL or finding.unverified]
     assert found["nvlink"].value == "18 of 18 links active"
+
+
+LATENCY = {
+    "persistence_mode": Expectation(policy="require", value="on"),
+    "vboost": Expectation(policy="require", value="4"),
+    "env.TRTLLM_ENABLE_PDL": Expectation(policy="require", value="1"),
+}
+"""What a published latency run on B200 asks for."""
+
+
+def test_a_synthetic_board_of_b200_is_fit_for_the_published_latency_run() -> None:
+    found = look(b200(), expectations=LATENCY)
+    assert profile_of(b200()).name == "b200"
+    assert not [str(finding) for finding in found.values() if finding.status is FAIL or finding.unverified]
+    assert found["power_profile"].value == "none"
+
+
+@pytest.mark.parametrize(
+    ("machine", "failed"),
+    [
+        (with_gpu(b200(), 5, vboost=Vboost(current=0, maximum=4)), "vboost"),
+        (with_gpu(b200(), 5, persistence=False), "persistence_mode"),
+        (with_host(b200(), environment={}), "env.TRTLLM_ENABLE_PDL"),
+    ],
+)
+def test_what_the_published_latency_run_asks_for_is_required(machine: Snapshot, failed: str) -> None:
+    found = look(machine, expectations=LATENCY)
+    assert [name for name, finding in found.items() if finding.invalidates] == [failed]
+
+
+@pytest.mark.parametrize("file", sorted(RECORDED.parent.glob("*.json")), ids=lambda file: str(file.name))
+def test_every_stored_machine_says_where_it_is_from(file: Path) -> None:
+    stored = Snapshot.from_dict(json.loads(file.read_text(encoding="utf-8")))
+    assert stored.origin in {"recorded", "derived", "synthetic"}
+    assert stored.note
+    assert redacted(stored) == stored
 
 
 PROCESS = Process(pid=7, name="/usr/bin/trainer", user="ann", memory_bytes=1 << 30)
@@ -119,7 +158,7 @@ OF_THE_HOST: list[tuple[str, dict[str, Any], str]] = [
     ("shared_memory", {"shm_bytes": 64 << 20}, "64 MiB"),
     ("acs", {"acs": ("0000:00:01.0",)}, "on at 0000:00:01.0"),
     ("infiniband", {"infiniband": (replace(PORT, state="DOWN"),)}, "mlx5_0/1 is DOWN"),
-    ("infiniband", {"infiniband": ()}, "0 ports"),
+    ("infiniband", {"infiniband": ()}, "0 ports active"),
     ("infiniband", {"infiniband": (replace(PORT, errors=3),)}, "2 new errors"),
     ("clock", {"clock_error_ms": 11.0}, "off by up to 11.0 ms"),
     (
@@ -142,7 +181,7 @@ def test_what_is_wrong_with_the_host_is_found(name: str, changes: dict[str, Any]
 
 
 SHOWN_ONLY = {"gpu_identity", "driver", "vboost", "confidential_compute", "turbo", "transparent_hugepages", "runtime",
-              "environment", "rank_memory"}  # fmt: skip
+              "environment", "rank_memory", "infiniband_rate"}  # fmt: skip
 """Checks without a rule of their own, which compare or record; and one that needs a running engine."""
 
 
@@ -248,6 +287,14 @@ def test_what_differs_from_the_baseline_cannot_be_compared() -> None:
     assert (boosted.incomparable, boosted.invalidates, boosted.expected) == (True, False, "0, as in the baseline")
 
 
+def test_slower_ports_than_the_baselines_cannot_be_compared() -> None:
+    fast = with_host(h200(), infiniband=(PORT, PORT))
+    stored = conditions.facts(subject(fast, nodes=2))
+    assert stored["infiniband_rate"] == "400 + 400 Gbit/s"
+    slow = with_host(h200(), infiniband=(PORT, replace(PORT, rate_gbps=200.0)))
+    assert look(slow, nodes=2, baseline=stored)["infiniband_rate"].incomparable
+
+
 def test_a_state_that_the_baseline_had_too_is_comparable() -> None:
     limited = with_gpu(h200(), event_reasons=0x2)
     assert look(limited)["clock_limits"].incomparable
@@ -323,6 +370,11 @@ def test_a_hardware_slowdown_counts_when_it_stays_and_unknown_bits_are_shown() -
     assert look(slow)["throttle"].status is PASS
     found = look(slow, earlier=slow)["throttle"]
     assert (found.status, found.value) == (FAIL, "hw slowdown, 0x800")
+
+
+def test_on_one_node_there_is_nothing_to_balance() -> None:
+    one = with_host(h200(), numa_balancing=True, numa_nodes={0: (0, 1)})
+    assert look(one)["numa_balancing"].status is PASS
 
 
 def test_pcie_may_rest_and_errors_of_links_count_when_they_are_new() -> None:

@@ -14,11 +14,12 @@ from pytest_llmperf.checks import invalidation
 from pytest_llmperf.checks.clocks import slowest_sm_clock_mhz
 from pytest_llmperf.checks.standing import Standing, standing
 from pytest_llmperf.model.finding import Finding, Status
-from pytest_llmperf.model.gpu import Vboost
+from pytest_llmperf.model.gpu import Fabric, Memory, Mode, PowerProfiles, Process, Vboost
 from pytest_llmperf.model.host_facts import Xid
 from pytest_llmperf.model.reading import Answer, Reading, lacking
+from pytest_llmperf.model.snapshot import Snapshot
 from pytest_llmperf.model.telemetry import Counters, GpuSeries, Sample, Telemetry
-from tests.machines import h200, with_gpu
+from tests.machines import board, h200, with_gpu
 
 INTERVAL_NS = 500_000_000
 NAMES = ("power_cap_ns", "sw_thermal_ns", "hw_thermal_ns", "power_brake_ns", "ecc_uncorrected", "nvlink_errors")
@@ -199,10 +200,17 @@ def test_a_counter_that_went_backwards_is_not_known() -> None:
         ({"persistence": False}, "persistence mode on to off"),
         ({"power_limit_enforced_mw": 500_000}, "power limit 700000 to 500000"),
         ({"vboost": Vboost(current=1, maximum=4)}, "vboost 0 to 1"),
+        ({"power_profiles": PowerProfiles(requested=(1,), enforced=(1,))}, "power profile none to 1"),
+        (
+            {"fabric": Fabric(state=3, status=999)},
+            "fabric state 3, status 0, health 1 to state 3, status 999",
+        ),
+        ({"mig": Mode(current=False, pending=True)}, "MIG off (pending off) to off (pending on)"),
     ],
 )
 def test_a_setting_that_changed_meanwhile(change: dict[str, Any], words: str) -> None:
-    measured = replace(telemetry(series("GPU-a", [0] * 20)), before=h200(), after=with_gpu(h200(), **change))
+    start = with_gpu(board(1), power_profiles=PowerProfiles(requested=(), enforced=()))
+    measured = replace(telemetry(series("GPU-a", [0] * 20)), before=start, after=with_gpu(start, **change))
     assert words in look(measured)["changed_settings"].value
     assert failed(measured) == {"changed_settings"}
 
@@ -213,6 +221,50 @@ def test_a_setting_that_cannot_be_read_afterwards_is_unknown() -> None:
     assert worth(measured) is Standing.UNVERIFIED
     assert worth(replace(measured, after=h200())) is Standing.VALID
     assert worth(replace(measured, after=replace(h200(), gpus=()))) is Standing.UNVERIFIED
+
+
+CAME = Process(pid=9, name="/usr/bin/trainer", user="ann", memory_bytes=1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("process", "before", "expected"),
+    [
+        (CAME, (), Standing.INVALID),
+        (CAME, (CAME,), Standing.VALID),
+        (replace(CAME, pid=7), (), Standing.VALID),
+        (replace(CAME, name="/opt/dcgm-exporter"), (), Standing.VALID),
+        (Process(pid=9, here=False), (), Standing.UNVERIFIED),
+    ],
+)
+def test_who_came_meanwhile(process: Process, before: tuple[Process, ...], expected: Standing) -> None:
+    uuid = h200().gpus[0].uuid
+    gpu = replace(series(uuid, [0] * 20), processes=(process,))
+    measured = replace(telemetry(gpu), before=with_gpu(h200(), processes=before))
+    findings = invalidation.examine(measured, own={7}, allow={"dcgm-exporter"})
+    found = {finding.check: finding for finding in findings}["during_foreign_processes"]
+    assert standing([found]) is expected
+    if expected is Standing.INVALID:
+        assert f"{uuid} on node-a: /usr/bin/trainer (PID 9, ann)" in found.value
+
+
+def held(used_gib: int, ours_gib: int | None) -> Snapshot:
+    ours = Process(pid=7, memory_bytes=None if ours_gib is None else ours_gib << 30)
+    memory = Memory(total=150 << 30, used=used_gib << 30, reserved=0)
+    return with_gpu(h200(), memory=memory, processes=(ours,))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        (held(100, 100), held(120, 120), Status.PASS),
+        (held(100, 100), held(101, 100), Status.PASS),
+        (held(100, 100), held(102, 100), Status.FAIL),
+        (held(100, None), held(120, None), Status.NOT_APPLICABLE),
+    ],
+)
+def test_memory_that_grew_beside_the_engines(before: Snapshot, after: Snapshot, status: Status) -> None:
+    measured = replace(telemetry(series("GPU-a", [0] * 20)), before=before, after=after)
+    assert look(measured, own={7})["memory_growth"].status is status
 
 
 # --- properties ---

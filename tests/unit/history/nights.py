@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.run import Role
 from pytest_llmperf.pipeline import archive
 from tests.unit.metrics.examples import records, request
@@ -27,11 +28,13 @@ def save(
     case: str = "new",
     role: Role = "candidate",
     facts: Mapping[str, str] | None = None,
+    failures: FailureGate | None = None,
     **fields: Any,
 ) -> Path:
     """One run that began ``days_ago``, of the case ``<case>/chat``; a session of its own where none is named."""
     began = NOW - timedelta(days=days_ago)
     cell = fakes.case(root, fakes.gate("output_throughput"), arm=arm, variant_of=None if case == arm else case)
+    cell = replace(cell, suite=replace(cell.suite, failures=failures))
     folder = archive.new_folder(root, cell, role, began)
     run = saved_example.example(
         folder,

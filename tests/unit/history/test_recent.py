@@ -12,12 +12,16 @@ import pytest
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.history import Recent, recent
 from pytest_llmperf.history.recent import FEWEST_SESSIONS, MOST_SESSIONS
+from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.finding import Finding, Status
 from tests.unit.history.nights import FACTS, NOW, save
 from tests.unit.metrics.examples import records, request
 
 THROUGHPUT = "output_throughput"
 METRICS = THROUGHPUT, "mean_e2el_ms", "request_goodput"
+
+
+HALF_FAILED = records(request([100]), request([], outcome=1, reason="HTTP 500"))
 
 
 def asked(root: Path, **fields: Any) -> Recent:
@@ -72,7 +76,8 @@ def test_the_newest_twenty_alone(tmp_path: Path) -> None:
         {"facts": {"weights": "dummy"}},
         {"facts": {"acceptance": "synthetic"}},
         {"facts": {"client_placement": "remote"}},
-        {"records": records(request([100]), request([], outcome=1, reason="HTTP 500"))},
+        {"records": HALF_FAILED},
+        {"records": HALF_FAILED, "failures": FailureGate(allowed=0.1, limit=0.4)},
         {"findings": (Finding(check="x", status=Status.FAIL, policy="require", metrics=None),)},
         {"findings": (Finding(check="x", status=Status.FAIL, policy="require", metrics=frozenset([THROUGHPUT])),)},
         {"findings": (Finding(check="client_cpu", status=Status.FAIL, policy="require", metrics=frozenset()),)},
@@ -89,6 +94,7 @@ def test_what_is_no_recent_session(other: dict[str, Any], root: Path) -> None:
     [
         {"facts": {"engine_version": "0.27.0", "node": "node2", "driver": "590"}},
         {"findings": (Finding(check="x", status=Status.FAIL, policy="warn"),)},
+        {"records": HALF_FAILED, "failures": FailureGate(allowed=0.1, limit=0.5)},
         {"findings": (Finding(check="x", status=Status.FAIL, policy="require", metrics=frozenset(["mean_e2el_ms"])),)},
     ],
     ids=str,

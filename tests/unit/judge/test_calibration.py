@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_llmperf.judge import auto_margin, calibrate, calibrated, judge
+from pytest_llmperf.judge import auto_margin, calibrate, calibrated, judge, ungated
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.measurement import Measurement, Observation
+from pytest_llmperf.model.verdict import Word
 from tests.unit.judge.worlds import ACCEPTANCE, E2EL, THROUGHPUT, TPOT, gate, measured, noise, runs_around
 
 H200 = Path(__file__).parents[2] / "data" / "calibration" / "vllm-0.26.0_h200.jsonl"
@@ -91,7 +93,7 @@ def test_ten_sessions_replace_the_class_prior() -> None:
 
 def test_the_smallest_visible_change_is_what_the_judge_says_of_it() -> None:
     runs = aa(12, 2, 0.01)
-    asked = calibrated(gate(THROUGHPUT), one(runs, THROUGHPUT))
+    asked = calibrated(gate(THROUGHPUT, auto=True), one(runs, THROUGHPUT))
     assert asked is not None
     for count, visible in one(runs, THROUGHPUT).noise[0].visible:
         (verdict,) = judge(runs, measured("c", output_throughput=[[2870.0] * count]), [asked])
@@ -100,20 +102,29 @@ def test_the_smallest_visible_change_is_what_the_judge_says_of_it() -> None:
 
 def test_a_gate_takes_margin_and_cv_of_its_calibration() -> None:
     calibration = one(aa(12, 2, 0.0027), THROUGHPUT)
-    taken = calibrated(gate(THROUGHPUT), calibration)
+    taken = calibrated(gate(THROUGHPUT, auto=True), calibration)
     assert taken is not None
     assert (taken.margin, taken.cv) == (0.01, calibration.noise[0].cv_limit)
     declared = calibrated(gate(THROUGHPUT, cv=0.05), calibration)
     assert declared is not None
     assert declared.cv == 0.05
-    assert calibrated(gate(TPOT), calibration) is None
-    assert calibrated(gate(TPOT), None) is None
+    fixed = calibrated(gate(THROUGHPUT, 0.07), calibration)
+    assert fixed is not None
+    assert (fixed.margin, fixed.cv) == (0.07, calibration.noise[0].cv_limit)
+    for other in (gate(TPOT), gate(TPOT, auto=True)):
+        assert calibrated(other, calibration) == calibrated(other, None) == other
 
 
 def test_noise_that_hides_even_the_largest_margin_has_none() -> None:
     calibration = one(aa(10, 2, 0.2), THROUGHPUT)
     assert calibration.noise[0].margin is None
-    assert calibrated(gate(THROUGHPUT), calibration) is None
+    assert calibrated(gate(THROUGHPUT, auto=True), calibration) is None
+    (verdict,) = judge(aa(10, 2, 0.2), aa(1, 1, 0.2), [gate(THROUGHPUT)])
+    shown = ungated(verdict, gate(THROUGHPUT), calibration.noise[0])
+    assert shown.word is Word.INCONCLUSIVE
+    assert re.fullmatch(
+        r"not gated: 3 runs see no loss below \d\d\.?\d? %, and the largest margin is 20 %", shown.cause
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +164,7 @@ def test_a_session_that_stands_apart_is_a_false_alarm_of_its_replay() -> None:
 def test_counts_that_never_move_are_calibrated_too() -> None:
     found = one(measured(acceptance_length=[[2.125]] * 12), ACCEPTANCE)
     assert (found.noise[0].cv, found.noise[0].autocorrelation) == (0.0, None)
-    taken = calibrated(gate(ACCEPTANCE), found)
+    taken = calibrated(gate(ACCEPTANCE, auto=True), found)
     assert taken is not None
     assert taken.cv is None  # only a person may declare a count exact
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,9 @@ ABBAABBA = (0, 3, 4, 7), (1, 2, 5, 6)
 """Places in time of reference and candidate, 4 + 4 runs."""
 
 
-def gate(
-    metric: str = TPOT, margin: float | None = None, *, reference: str | None = None, cv: float | None = None
-) -> Gate:
+def gate(metric: str = TPOT, margin: float | None = None, **fields: Any) -> Gate:
     row = METRICS[metric]
-    return Gate(metric=row, margin=row.margin if margin is None else margin, reference=reference, cv=cv)
+    return Gate(metric=row, margin=row.margin if margin is None else margin, **fields)
 
 
 def sample(groups: Sequence[Sequence[float]], prefix: str = "s") -> tuple[Observation, ...]:

@@ -139,7 +139,11 @@ class Bench:
     time_left_s: Callable[[], float] = lambda: math.inf
 
     def __post_init__(self) -> None:
-        self.store = baseline.Store(self.tmp_path / "baselines")
+        store = baseline.Store(self.tmp_path / "baselines")
+        self.shelf = Shelf(
+            store=store, hardware="box", accept=self.accept, why="a test", save=self.tmp_path, family=1
+        )  # fmt: skip
+        self.case = self.shelf.calibrated(self.case)
         self.work = CaseMeasurement(
             case=self.case,
             subject=self.case.arm,
@@ -182,9 +186,7 @@ class Bench:
         ongoing = Ongoing(
             prepared=CaseResult(suite="suite", case=self.case.id, nodeid="n", arm="new", hardware="box"),
             work=self.work,
-            shelf=Shelf(
-                store=self.store, hardware="box", accept=self.accept, why="a test", save=self.tmp_path, family=1
-            ),
+            shelf=self.shelf,
             clock=self.clock,
             discard=self.discarded.append,
         )

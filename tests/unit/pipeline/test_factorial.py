@@ -20,15 +20,15 @@ VALUES = {"neither": 100.0, "first": 110.0, "second": 120.0, "both": 132.0}
 
 
 def cells(root: Path, cases: tuple[str, ...] = ("new",), **of_both: Any) -> Mapping[Cell, list[SavedCase]]:
-    """Two sessions of each; in both, effects multiply."""
+    """Two sessions of each, by turns, on a machine that slows by 1 % an hour; in both, effects multiply."""
     found = {}
     for place, (cell, name) in enumerate(CELL_NAMES.items()):
         folders = [
             save(
-                root / name, (place if turn else 9 - place) / 24, {"output_throughput": VALUES[name]},
+                root / name, hours / 24, {"output_throughput": VALUES[name] * 1.01**hours},
                 session=f"{name} {case} {turn}", arm=case, case=case, **(of_both if name == "both" else {}),
             )
-            for turn in range(2) for case in cases
+            for turn, hours in enumerate((7 - place, place)) for case in cases
         ]  # fmt: skip
         found[cell] = by_case(map(read_facts, folders))
     return found
@@ -40,6 +40,7 @@ def test_effects_that_multiply_are_those_of_each_alone(tmp_path: Path) -> None:
     assert effect.first.change == pytest.approx(0.10)
     assert effect.second.change == pytest.approx(0.20)
     assert effect.interaction.change == pytest.approx(0.0, abs=1e-9)
+    assert effect.interaction.interval == pytest.approx((0.0, 0.0), abs=1e-9), "the machine's drift is no noise"
     assert (found.why, found.refused) == ("", {})
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
+from pytest_llmperf import baseline, judge
 from pytest_llmperf.clock import FakeClock
 from pytest_llmperf.errors import DeathError
 from pytest_llmperf.model.failures import FailureGate
+from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.records import NEVER
 from pytest_llmperf.model.verdict import BASELINE, RECENT, Word
 from pytest_llmperf.pipeline.execute import Task
@@ -363,3 +366,43 @@ def test_a_loss_since_an_improvement_that_nobody_accepted_is_red_against_the_rec
     assert fallen.confirmation == pytest.approx(-0.41, abs=0.02)
     as_fast = stored(tmp_path, 170, **tonight).judge().verdicts[0]
     assert (as_fast.word, as_fast.against) == (Word.IMPROVED, BASELINE)
+
+
+def with_noise(tmp_path: Path, cv: float) -> tuple[Gate, ...]:
+    """A baseline of twelve sessions that vary by ``cv``, calibrated; a gate that takes its margin from it."""
+    gates = (gate(THROUGHPUT, auto=True),)
+    made = case(tmp_path, *gates)
+    runs = [[100 * math.exp(cv * step)] * 2 for step in (-1.4, -1, -0.6, -0.3, -0.1, 0, 0.1, 0.3, 0.6, 1, 1.4, 0)]
+    stored = baseline.Baseline(
+        case=made.id, workload=FACTS["workload"], environment={"engine": "new"},
+        refuse_unless={key: value for key, value in FACTS.items() if key != "workload"},
+        accepted=baseline.Accepted(on=date(2026, 11, 1), commit="abc", why="a test"),
+        sessions=tuple(f"night-{i}" for i in range(len(runs))), metrics={THROUGHPUT: tuple(map(tuple, runs))},
+    )  # fmt: skip
+    stored = replace(stored, calibration=judge.calibrate(stored.measurement(), [gates[0].metric]))
+    baseline.Store(tmp_path / "baselines").write_case("box", "suite", stored, any_hardware=True)
+    return gates
+
+
+def test_auto_takes_the_margin_that_the_calibration_gives(tmp_path: Path) -> None:
+    gates = with_noise(tmp_path, 0.003)
+    for speed, word in ((100, Word.PASSED), (97, Word.REGRESSED)):
+        bench = Bench(tmp_path, case(tmp_path, *gates), lambda task, server, speed=speed: {THROUGHPUT: speed})  # type: ignore[misc]
+        (verdict,) = bench.judge().verdicts
+        assert (verdict.word, verdict.margin, verdict.calibrated) == (word, 0.01, True)
+        assert bench.tasks[-1].gates[0].margin == 0.01, "the client is held to it too"
+
+
+def test_what_no_margin_can_be_promised_of_is_shown_and_not_gated(tmp_path: Path) -> None:
+    gates = with_noise(tmp_path, 0.2)
+    bench = Bench(tmp_path, case(tmp_path, *gates), lambda task, server: {THROUGHPUT: 20})
+    (verdict,) = bench.judge().verdicts
+    assert verdict.word is Word.INCONCLUSIVE
+    assert "not gated: 3 runs see no loss below" in verdict.cause
+    assert bench.roles() == ["candidate"], "more runs would not help"
+
+
+def test_a_gate_without_a_calibration_says_so(tmp_path: Path) -> None:
+    stored(tmp_path, 100, accept="missing").judge()
+    assert stored(tmp_path, 100).judge().verdicts[0].calibrated is False
+    assert within(tmp_path, 100).judge().verdicts[0].calibrated is None

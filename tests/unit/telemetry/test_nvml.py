@@ -109,6 +109,13 @@ def test_without_a_driver_the_whole_backend_says_why(shim: Shim, code: int, answ
     assert found.driver.evidence.startswith(f"nvmlInit: {code}")
 
 
+def test_gpus_that_cannot_be_counted_are_not_none(shim: Shim) -> None:
+    shim.facts.write_text("driver 580.159.04\ncount !999\n")
+    found = nvml.read()
+    assert (found.gpus, found.driver.answer) == ((), Answer.UNKNOWN)
+    assert found.driver.evidence.startswith("nvmlDeviceGetCount: 999")
+
+
 def test_without_the_library_it_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
@@ -154,9 +161,11 @@ def test_an_old_driver_is_asked_by_its_old_names(monkeypatch: pytest.MonkeyPatch
     assert gpu.memory.value == Memory(total=150754820096, used=644939776, reserved=None)
 
 
-def test_a_refusal_is_not_evaded_by_an_older_name(shim: Shim) -> None:
-    shim.say("0.CurrentClocksEventReasons !4", "0.CurrentClocksThrottleReasons 0")
-    assert only(nvml.read()).event_reasons.answer is Answer.NOT_PERMITTED
+def test_a_refusal_is_not_evaded_by_an_older_name_and_what_is_too_new_is(shim: Shim) -> None:
+    shim.say("0.Memory_v2 !4")
+    assert only(nvml.read()).memory.answer is Answer.NOT_PERMITTED
+    shim.say("0.Memory_v2 !25")
+    assert only(nvml.read()).memory.value == Memory(total=150754820096, used=644939776, reserved=None)
 
 
 def test_a_field_is_read_by_its_type(shim: Shim) -> None:
