@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from pytest_llmperf.checks import preconditions
 from pytest_llmperf.checks.comparability import INJECTED
 from pytest_llmperf.clock import CLOCK, Clock
 from pytest_llmperf.engines.base import engine_of, losing
-from pytest_llmperf.errors import BaselineError, EngineError, LlmperfError, StallError, UnavailableError
+from pytest_llmperf.errors import EngineError, LlmperfError, StallError, UnavailableError
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.finding import Finding
@@ -164,7 +163,7 @@ class Campaign:
             if unfit or not live or case.apart:  # each run of an A/B starts a server of its own
                 return replace(result, findings=(*findings, *preconditions.at_start()))
             server = self.start(case)
-            under = self.inspection.under(case.suite, server, self._baseline_facts(case))
+            under = self.inspection.under(case.suite, server, self._shelf(case).facts(case))
             findings = preconditions.latest(findings, under)
         except EngineError as error:
             return replace(result, findings=findings, failure=error.describe())
@@ -181,16 +180,8 @@ class Campaign:
             return (self._idle,)
         fresh = not any(server.key == server_key(subject) for server in self.servers.running())
         with HostLease(show=self.show):
-            found = self.inspection.at_rest(case.suite, self._baseline_facts(case), fresh=fresh)
+            found = self.inspection.at_rest(case.suite, self._shelf(case).facts(case), fresh=fresh)
         return (self._idle, *found)
-
-    def _baseline_facts(self, case: Case) -> Mapping[str, str]:
-        """What the stored baselines were measured under; {} where there is none, or none is judged by."""
-        if self.accept == "all":
-            return {}
-        with suppress(BaselineError):  # the judge will say it
-            return {key: value for each in self._shelf(case).read(case) for key, value in each.facts.items()}
-        return {}
 
     def start(self, case: Case) -> Server:
         """The running server of a case's subject, started where it is not.

@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from pytest_llmperf.clock import CLOCK, Clock
-from pytest_llmperf.engines.base import Engine, engine_of
+from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import DeathError, StartError, UnavailableError
-from pytest_llmperf.launchers import ports
 from pytest_llmperf.launchers.base import Process, StopReport
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.suite import Arm
 from pytest_llmperf.pipeline.control import NoAnswerError, SilentError, ask, headers
-from pytest_llmperf.pipeline.launching import launch
+from pytest_llmperf.pipeline.launching import CLASSIFIED_LINES, EVIDENCE_LINES, explained, launch
 from pytest_llmperf.pipeline.placement import placement
 from pytest_llmperf.pipeline.readiness import Climb, exit_description
 from pytest_llmperf.telemetry.prometheus import scrape
@@ -37,8 +36,6 @@ HUNG_GRACE_S = 1.0
 GENERATION_TIMEOUT_S = 300.0
 """For the first completion of a start, where the suite's stall timeout does not say less."""
 
-EVIDENCE_LINES = 20
-_CLASSIFIED_LINES = 2000
 ATTACH_TIMEOUT_S = 10.0
 """A server of somebody else is up or it is not: nothing is loading that would be worth waiting for."""
 
@@ -112,7 +109,7 @@ class Server:
         how = "ended" if code is None else exit_description(code)
         return DeathError(
             f"{self.arm.name}: the engine's process {how} {when}",
-            cause=engine_of(self.arm).classify(self.tail(_CLASSIFIED_LINES)) or "crash",
+            cause=engine_of(self.arm).classify(self.tail(CLASSIFIED_LINES)) or "crash",
             evidence=self.tail(),
             log=self.log,
         )
@@ -192,10 +189,10 @@ def start(
         try:
             url = climb.wait()
         except StartError as error:
-            explained = _explained(error, engine, arm, process)
+            told = explained(error, engine, arm, process)
             if process is not None:
                 process.stop(HUNG_GRACE_S)
-            raise explained from None
+            raise told from None
         undo.pop_all()
     return Server(
         arm=arm,
@@ -209,28 +206,6 @@ def start(
         ready_s=(clock.monotonic_ns() - begun) / 1e9,
         client_cores=() if process is None else cores.client,
         clock=clock,
-    )
-
-
-def _explained(error: StartError, engine: Engine, arm: Arm, process: Process | None) -> StartError:
-    """The error with the arm's name, the cause by the engine's log, and its last lines."""
-    log = "" if process is None else process.tail(_CLASSIFIED_LINES)
-    cause = error.cause
-    if cause == "unknown":
-        died = process is not None and process.poll() is not None
-        cause = engine.classify(log) or ("crash" if died else "network" if process is None else "unknown")
-    message = f"{arm.name}: {error.message}"
-    port = engine.fixed_port(arm)
-    if cause == "port" and port is not None:
-        message += f"; port {port} is held by {ports.holder(port) or 'nobody any more'}"
-    if process is not None and process.state() == "T":
-        message += "; its process is stopped (state T), by SIGSTOP or a debugger"
-    last = "\n".join(log.splitlines()[-EVIDENCE_LINES:])
-    return StartError(
-        message,
-        cause=cause,
-        evidence="\n".join(part for part in (error.evidence, last) if part),
-        log=None if process is None else process.log,
     )
 
 
