@@ -19,6 +19,9 @@ UNFIT_SHARE = 0.5
 OF_THE_ENGINE = frozenset({"environment", "harmful_environment", "pdl", "rank_memory"})
 """Checks of the machine that ask for the running engine's process."""
 
+AT_REST = frozenset({"cpu_pressure", "idle_utilisation", "thermal_headroom"})
+"""Checks that an engine which has just loaded its model would fail by itself."""
+
 _KNOWN = frozenset({Status.PASS, Status.FAIL})
 
 LIVE_CHECKS = ("engine_ready", "model_served")

@@ -129,6 +129,21 @@ def test_the_engine_s_environment_counts_and_is_read_once_a_start() -> None:
     assert len(machine.asked) == 1
 
 
+def test_an_engine_that_has_just_loaded_its_model_is_no_busy_neighbour() -> None:
+    busy = with_gpu(with_host(h200(), cpu_pressure_percent=60.0), margin_c=2)
+    looking, _ = inspected(busy)
+    assert [each.check for each in looking.at_rest(suite(), {}, fresh=True) if each.invalidates] == ["cpu_pressure"]
+    looking.require(suite(), server())
+    with pytest.raises(UnfitError, match="cpu_pressure"):  # of somebody else: it has loaded long ago
+        looking.require(suite(), server(ours=False))
+
+
+def test_our_own_last_run_is_no_busy_neighbour_of_the_next_start() -> None:
+    looking, _ = inspected(h200(), with_gpu(with_host(h200(), cpu_pressure_percent=60.0), persistence=False))
+    assert not [each.check for each in looking.at_rest(suite(), {}, fresh=True) if each.invalidates]
+    assert [each.check for each in looking.at_rest(suite(), {}, fresh=True) if each.invalidates] == ["persistence_mode"]
+
+
 def test_an_engine_whose_process_is_not_known_has_no_environment() -> None:
     looking, _ = inspected(with_host(h200(), environment={"OURS": "1"}))
     stranger = server(ours=False)
