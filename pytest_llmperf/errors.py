@@ -11,6 +11,7 @@
     ├── DataError           a data file or a tokenizer that is here and is not what the suite asks for: INVALID
     ├── CacheError          our model cache cannot be used: the machine is unfit, and the case INVALID
     ├── BusyError           somebody else measures on this machine for longer than we wait
+    ├── UnfitError          the machine or the running engine is not what the suite asks for: INVALID
     ├── ClientError         the load client itself broke: nothing is known about the engine
     └── EngineError         the engine or its traffic broke: the case FAILED
         ├── StartError      it never became ready
@@ -89,6 +90,10 @@ class CacheError(LlmperfError):
 
 class BusyError(LlmperfError):
     """Another measurement held the machine or its GPUs for longer than a lease waits; nothing was measured."""
+
+
+class UnfitError(LlmperfError):
+    """The machine, or what a running engine says of itself, is not what the suite requires; no load was sent."""
 
 
 class BudgetError(LlmperfError):

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Literal
 
 from pytest_llmperf.baseline.baseline import Accepted, Baseline
-from pytest_llmperf.checks.comparability import COMPARE, OUTPUT, REFUSE
+from pytest_llmperf.checks.comparability import COMPARE, OUTPUT, REFUSE, conditions_of
 from pytest_llmperf.errors import BaselineError
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.measurement import Measurement
@@ -70,6 +70,7 @@ def accept(
         case=case,
         workload=facts["workload"],
         refuse_unless={key: facts[key] for key in REFUSE if key != "workload"},
+        machine=conditions_of(facts),
         environment={key: facts[key] for key in (*COMPARE, OUTPUT) if facts.get(key)},
         accepted=Accepted(on=on, commit=commit, why=" ".join(why.split())),
         sessions=sessions,

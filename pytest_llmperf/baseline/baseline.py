@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal
 
+from pytest_llmperf.checks.comparability import CONDITION
 from pytest_llmperf.model.calibration import Calibration
 from pytest_llmperf.model.measurement import Measurement, Observation
 
@@ -30,6 +31,8 @@ class Baseline:
         workload: digest of what was asked (``model.case.workload_digest``).
         refuse_unless: facts that a candidate must share, by the keys of ``checks.comparability.REFUSE`` but
             ``workload``.
+        machine: what the machine was like, by the keys of ``checks.comparability.CONDITION`` without that prefix; {}
+            of counts, and where nothing of it was compared.
         environment: facts that are shown when they differ, by the keys of ``checks.comparability.COMPARE``.
         calibration: the noise of some of its metrics, without correlations; None where nobody measured it. It speaks of
             the class of machine under this load, and outlives the values.
@@ -45,12 +48,14 @@ class Baseline:
     accepted: Accepted
     sessions: tuple[str, ...]
     metrics: Mapping[str, tuple[tuple[float, ...], ...]]
+    machine: Mapping[str, str] = field(default_factory=dict)
     calibration: Calibration | None = None
 
     @property
     def facts(self) -> dict[str, str]:
-        """``refuse_unless`` with the workload: what ``checks.comparability.refusals`` asks for."""
-        return {**self.refuse_unless, "workload": self.workload}
+        """``refuse_unless`` with workload and machine: what ``checks.comparability.refusals`` asks for."""
+        machine = {f"{CONDITION}{name}": value for name, value in self.machine.items()}
+        return {**self.refuse_unless, "workload": self.workload, **machine}
 
     def measurement(self) -> Measurement:
         """The values as the judge takes them, runs in the order of the file."""

@@ -14,6 +14,7 @@ from pytest_llmperf.checks.comparability import ANY_HARDWARE, REFUSE, TIMING_ONL
 from pytest_llmperf.metrics.definitions import METRICS
 
 KEYS = ("kind", "case", "workload", "refuse_unless", "environment", "accepted", "sessions", "metrics")
+OPTIONAL_KEYS = ("machine", "calibration")
 ACCEPTED_KEYS = ("on", "commit", "why")
 
 Groups = tuple[tuple[float, ...], ...]
@@ -45,7 +46,7 @@ class _Reader(Document):
     """The parts of a baseline."""
 
     def baseline(self, root: Node) -> Baseline:
-        nodes = self.mapping(root, "", (*KEYS, "calibration"), KEYS)
+        nodes = self.mapping(root, "", (*KEYS, *OPTIONAL_KEYS), KEYS)
         self.kind(nodes.get("kind"), "measured")
         workload = self.text(nodes["workload"], "workload") if "workload" in nodes else ""
         if "workload" in nodes and not workload.startswith("sha256:"):
@@ -57,6 +58,7 @@ class _Reader(Document):
             case=self.text(nodes["case"], "case") if "case" in nodes else "",
             workload=workload,
             refuse_unless=self.refuse_unless(nodes["refuse_unless"]) if "refuse_unless" in nodes else {},
+            machine=self.facts(nodes["machine"], "machine") if "machine" in nodes else {},
             environment=self.facts(nodes["environment"], "environment") if "environment" in nodes else {},
             accepted=self.accepted(nodes["accepted"])
             if "accepted" in nodes

@@ -90,6 +90,7 @@ def split(baseline: Baseline, machine: str, *, any_hardware: bool) -> dict[str, 
         counts,
         refuse_unless={key: value for key, value in counts.refuse_unless.items() if key not in TIMING_ONLY}
         | {"hardware": ANY_HARDWARE},
+        machine={},
         environment={key: value for key, value in counts.environment.items() if key not in MACHINE},
     )
     parts = {machine: part(machine), ANY_HARDWARE: counts}

@@ -31,6 +31,8 @@ def render(baseline: Baseline, file: str) -> str:
         f"case: {scalar(baseline.case)}",
         f"workload: {scalar(baseline.workload)}",
         f"refuse_unless: {flow(_quoted(baseline.refuse_unless))}",
+        *(["machine:"] if baseline.machine else []),
+        *(f"  {key}: {value}" for key, value in _quoted(baseline.machine).items()),
         "environment:" if baseline.environment else "environment: {}",
         *(f"  {key}: {value}" for key, value in _quoted(baseline.environment).items()),
         f"accepted: {flow(accepted)}",

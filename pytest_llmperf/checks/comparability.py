@@ -7,8 +7,9 @@ is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from pytest_llmperf.checks.hardware import CLASS, differences
 from pytest_llmperf.model.slo import GOODPUT
 
 ANY_HARDWARE = "any"
@@ -27,7 +28,15 @@ REFUSE: Mapping[str, str] = {
 TIMING_ONLY = ("client", "client_placement")
 """Facts of ``REFUSE`` that can move a time but not a count."""
 
-ENGINE = ("engine", "engine_version", "image", "model", "model_revision", "model_digest", "args", "options", "env")
+CONDITION = "machine."
+"""Facts whose names begin so are what the machine was like: its hardware class (``checks.hardware``), and the checks
+that the suite compares (``checks.conditions``). They must be equal where both sides state them, and the class also
+where only the baseline does."""
+
+ENGINE = (
+    "engine", "engine_version", "image", "model", "model_revision", "model_digest", "args", "options", "env",
+    "environment",
+)  # fmt: skip
 MACHINE = ("node", "gpu", "driver", "cuda", "governor")
 SLO = "slo"
 """The limits of goodput: what else was measured is comparable whatever they were."""
@@ -45,7 +54,7 @@ COMPARE = (*ENGINE, *MACHINE, SLO, INJECTED)
 
 
 def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> list[str]:
-    """Why the candidate may not be compared: one text per fact of ``REFUSE`` that the baseline states otherwise.
+    """Why the candidate may not be compared: one text per fact of ``REFUSE`` or ``CONDITION`` that differs.
 
     A fact that the baseline does not state does not matter to it (``TIMING_ONLY`` facts of counts); one that only the
     candidate lacks is unknown, and so not equal.
@@ -58,7 +67,20 @@ def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> lis
         if key == "acceptance" and ({wanted, found} == _REAL or _may_be_synthetic(wanted, found, facts)):
             continue
         reasons.append(f"{key}: baseline {_short(wanted)}, here {_short(found)}")
-    return reasons
+    return [*reasons, *_conditions(baseline_facts, facts)]
+
+
+def _conditions(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> Iterator[str]:
+    before, here = conditions_of(baseline_facts), conditions_of(facts)
+    yield from differences({name: value for name, value in before.items() if name in CLASS}, here)
+    for name, wanted in before.items():
+        if name not in CLASS and (found := here.get(name, wanted)) != wanted:
+            yield f"{name}: baseline {wanted}, here {found}"
+
+
+def conditions_of(facts: Mapping[str, str]) -> dict[str, str]:
+    """What the machine was like, by name of the fact or of the check."""
+    return {key.removeprefix(CONDITION): value for key, value in facts.items() if key.startswith(CONDITION)}
 
 
 _REAL = {"natural", "none"}

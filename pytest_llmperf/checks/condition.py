@@ -51,7 +51,7 @@ class Seen:
 
     Attributes:
         fact: the same for machines that are the same in this: what is compared, with a baseline or a suite's value.
-        remedy: ``{gpus}`` stands for the numbers of the GPUs that it is for.
+        remedy: ``{gpus}`` stands for the numbers of the GPUs that it is for, ``VALUE`` for what a suite asks for.
     """
 
     status: Status
@@ -190,7 +190,8 @@ def _against(seen: Seen, wanted: str) -> Seen:
     if seen.status not in {Status.PASS, Status.FAIL} or not seen.fact:
         return replace(seen, expected=wanted)
     same = seen.fact.lower() == wanted.lower()
-    return replace(seen, status=Status.PASS if same else Status.FAIL, expected=wanted)
+    remedy = seen.remedy.replace("VALUE", wanted)
+    return replace(seen, status=Status.PASS if same else Status.FAIL, expected=wanted, remedy=remedy)
 
 
 def _compared(seen: Seen, baseline: str | None) -> Seen:

@@ -62,7 +62,7 @@ HOST_CONDITIONS = (
     Condition(name="infiniband_rate", policy="compare", look=host_conditions.infiniband_rate),
     Condition(name="clock", policy="warn", look=host_conditions.clock),
     Condition(name="runtime", policy="compare", look=host_conditions.runtime),
-    Condition(name="environment", policy="compare", look=host_conditions.environment),
+    Condition(name="environment", policy="record", look=host_conditions.environment),
     Condition(name="harmful_environment", policy="warn", look=host_conditions.harmful_environment),
 )
 

@@ -64,3 +64,6 @@ _FACTS: Mapping[str, Callable[[Gpu], str | None]] = {
     "gpu_power_limit": _power,
     "interconnect": _interconnect,
 }
+
+CLASS = ("gpu_count", *_FACTS)
+"""The names of all facts of a class."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.finding import Policy
 from pytest_llmperf.model.snapshot import Snapshot
+from pytest_llmperf.registry import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +37,38 @@ class Profile:
 
 
 _HOPPER = frozenset({"power_profile", "power_smoothing"})
-_BUSY: dict[str, Policy] = {"cpu_pressure": "warn"}
+_CPU: dict[str, Policy] = {
+    "cpu_pressure": "warn",
+    "governor": "record",
+    "numa_balancing": "record",
+    "open_files": "record",
+    "runtime": "record",
+    "transparent_hugepages": "record",
+    "turbo": "record",
+}
+"""Without a GPU what is gated are counts and arms side by side: how the host is tuned is the same for both."""
 
 PROFILES = (
     Profile(name="h200", product="H200", nvlinks=18, absent=_HOPPER),
     Profile(name="h100", product="H100", nvlinks=18, absent=_HOPPER),
     Profile(name="b200", product="B200", nvlinks=18),
     Profile(name="nvidia", product=""),
-    Profile(name="cpu", product=None, policies=_BUSY),
+    Profile(name="cpu", product=None, policies=_CPU),
 )
 """Most special first. What is said of a B200 was read in documents; nobody has recorded one."""
+
+
+def named(name: str) -> Profile:
+    """The profile of a class of hardware.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    for profile in PROFILES:
+        if profile.name == name:
+            return profile
+    names = [profile.name for profile in PROFILES]
+    raise UsageError(f"no profile is called {name!r}{did_you_mean(name, names)}")
 
 
 def profile_of(snapshot: Snapshot) -> Profile:

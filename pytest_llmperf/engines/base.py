@@ -6,9 +6,9 @@ contract suite in tests/contract/) and one line in the registry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,6 +24,10 @@ from pytest_llmperf.model.suite import Arm
 
 CAUSES = ("memory", "port", "weights", "arguments", "missing", "crash", "stall", "network", "unknown")
 """Why an engine failed; the closed list that ``Engine.classify`` chooses from."""
+
+
+Ask = Callable[[str], Any]
+"""The JSON value that a running server has at a path ("/server_info"); None where it has none."""
 
 
 class EngineOptions(BaseModel):
@@ -95,6 +99,12 @@ class Engine(Protocol):
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         """Facts that tell builds apart (``engine``, ``engine_version`` ...), read without the server."""
+
+    def in_effect(self, arm: Arm, ask: Ask) -> Mapping[str, str] | None:
+        """What the running engine says of its configuration, resolved: text by its own names (nested ones dotted).
+
+        None when it says nothing. Secrets are hidden; ``true``, ``false`` and ``none`` are lower case.
+        """
 
     def classify(self, log: str) -> str | None:
         """The cause (one of ``CAUSES``) that the log of a dead or failing server shows, or None."""

@@ -15,7 +15,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from pytest_llmperf.engines import prefix_cache, speculation
-from pytest_llmperf.engines.base import EngineOptions
+from pytest_llmperf.engines.base import Ask, EngineOptions
+from pytest_llmperf.engines.resolved import flattened
 from pytest_llmperf.engines.tiny_model import Shape, digest, least_damage
 from pytest_llmperf.errors import UsageError
 from pytest_llmperf.model.acceptance import Acceptance
@@ -149,6 +150,11 @@ class Embedded:
             "engine_version": f"xllamacpp {version('xllamacpp')}",
             "model_digest": model,
         }
+
+    def in_effect(self, arm: Arm, ask: Ask) -> Mapping[str, str] | None:
+        """The options that it was started with, and over them what llama.cpp's own page says."""
+        options = flattened(_options(arm).model_dump(mode="json"))
+        return {**options, **flattened(ask("/props"))}
 
     def classify(self, log: str) -> str | None:
         """By llama.cpp's own words."""

@@ -11,13 +11,17 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from pytest_llmperf.engines import prefix_cache, speculation
-from pytest_llmperf.engines.base import EngineOptions
+from pytest_llmperf.engines.base import Ask, EngineOptions
+from pytest_llmperf.engines.resolved import flattened
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.request_fields import RequestFields
 from pytest_llmperf.model.suite import Arm
+
+_INFO_PAGES = ("/server_info?config_format=json", "/get_server_info", "/props")
+"""SGLang has its resolved arguments at the first, which the query does not disturb; so has vLLM where it is allowed."""
 
 
 class FieldOptions(BaseModel):
@@ -127,6 +131,13 @@ class External:
     def identity(self, arm: Arm) -> Mapping[str, str]:  # noqa: ARG002
         """Only that it is not ours: what runs behind a URL cannot be read without it."""
         return {"engine": "external"}
+
+    def in_effect(self, arm: Arm, ask: Ask) -> Mapping[str, str] | None:  # noqa: ARG002
+        """By the first page that there is: SGLang's, vLLM's of development mode, SGLang's of old, llama.cpp's."""
+        for path in _INFO_PAGES:
+            if isinstance(said := ask(path), dict):
+                return flattened(said)
+        return None
 
     def classify(self, log: str) -> str | None:  # noqa: ARG002
         """There is no log to read."""

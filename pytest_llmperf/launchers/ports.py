@@ -5,23 +5,35 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+PROC = Path("/proc")
 _LISTEN = "0A"
 _TABLES = ("net/tcp", "net/tcp6")
 
 
-def holder(port: int, proc: Path = Path("/proc")) -> str | None:
+def holder(port: int, proc: Path = PROC) -> str | None:
     """``"pid 123 (command line)"`` of the process that listens on ``port``.
 
     ``"a process that cannot be read (another user's?)"`` when somebody does and it cannot be told who; None when
     nobody listens.
     """
-    sockets = {f"socket:[{inode}]" for table in _TABLES for inode in _listening(proc / table, port)}
-    if not sockets:
+    pid = listener(port, proc)
+    if pid is not None:
+        return f"pid {pid} ({_command_line(proc / str(pid))})"
+    return "a process that cannot be read (another user's?)" if _sockets(port, proc) else None
+
+
+def listener(port: int, proc: Path = PROC) -> int | None:
+    """The process that listens on ``port``; None where there is none, or none that can be read."""
+    if not (sockets := _sockets(port, proc)):
         return None
     for entry in proc.iterdir():
         if entry.name.isdecimal() and sockets & _open_files(entry / "fd"):
-            return f"pid {entry.name} ({_command_line(entry)})"
-    return "a process that cannot be read (another user's?)"
+            return int(entry.name)
+    return None
+
+
+def _sockets(port: int, proc: Path) -> set[str]:
+    return {f"socket:[{inode}]" for table in _TABLES for inode in _listening(proc / table, port)}
 
 
 def _listening(table: Path, port: int) -> list[str]:

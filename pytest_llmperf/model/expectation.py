@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from pytest_llmperf.model.finding import Policy
 
+Expected = str | int | float | bool
+"""What a suite file can say: one YAML scalar."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
@@ -22,3 +25,8 @@ class Expectation:
     value: str | None = None
     allow: tuple[str, ...] = ()
     reason: str = ""
+
+
+def as_text(value: Expected) -> str:
+    """A scalar as it is written in YAML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pytest_llmperf.errors import Mistake
+from pytest_llmperf.model.expectation import Expectation
 from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.quarantine import Quarantine
@@ -40,6 +41,7 @@ class Arm:
         options: the adapter's own options, already validated by it.
         args: verbatim command line arguments, appended to the adapter's.
         env: environment variables of the engine's process, beside the inherited ones.
+        expect: what must be in effect once it runs, by the engine's own names; values as text.
         variant_of: the arm whose case ids and baselines this one is judged by, or None.
         default: False for arms that run only when named.
         only: names of the workloads that it runs under, () for all.
@@ -51,6 +53,7 @@ class Arm:
     options: Mapping[str, Any] = field(default_factory=dict)
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    expect: Mapping[str, str] = field(default_factory=dict)
     launcher: str = "local"
     variant_of: str | None = None
     default: bool = True
@@ -236,6 +239,8 @@ class Suite:
         keep_raw: whose raw responses are kept: of the first failed requests, or of all. It changes nothing of what is
             asked, and no digest.
         telemetry_interval_s: how often each GPU is looked at while it is measured; None for not at all.
+        preconditions: what is expected of the machine, by name of the check; of others the class of hardware says it.
+        strict: whether a required check that cannot be read is a failure.
     """
 
     name: str
@@ -257,3 +262,5 @@ class Suite:
     budget_s: float | None = None
     keep_raw: Keep = "errors"
     telemetry_interval_s: float | None = TELEMETRY_INTERVAL_S
+    preconditions: Mapping[str, Expectation] = field(default_factory=dict)
+    strict: bool = False

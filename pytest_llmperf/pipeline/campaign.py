@@ -30,6 +30,7 @@ from pytest_llmperf.pipeline.budget import Budgets
 from pytest_llmperf.pipeline.dealer import Dealer
 from pytest_llmperf.pipeline.facts import gather
 from pytest_llmperf.pipeline.injecting import Injector
+from pytest_llmperf.pipeline.inspection import Inspection
 from pytest_llmperf.pipeline.measure import CaseMeasurement, measurement
 from pytest_llmperf.pipeline.ongoing import Ongoing, settle
 from pytest_llmperf.pipeline.servers import HUNG_GRACE_S, STOP_GRACE_S, Server, ServerPool, server_key
@@ -86,6 +87,11 @@ class Campaign:
     def dealer(self) -> Dealer:
         """Which prompts each of them has seen."""
         return Dealer(self.seed)
+
+    @cached_property
+    def inspection(self) -> Inspection:
+        """The machine before and after each start."""
+        return Inspection(running=self.servers.running)
 
     @cached_property
     def host(self) -> hosts.Host:
@@ -152,10 +158,13 @@ class Campaign:
         try:
             self._budgets.require_time(case.suite)
             datasets.supply(case)  # before any engine starts, and before a wait for the host; what is read is kept
-            findings = (self._idle,)
-            if not live or case.apart:  # each run of an A/B starts a server of its own
+            findings = self._at_rest(case)
+            unfit = any(finding.invalidates for finding in findings)
+            if unfit or not live or case.apart:  # each run of an A/B starts a server of its own
                 return replace(result, findings=(*findings, *preconditions.at_start()))
             server = self.start(case)
+            under = self.inspection.under(case.suite, server, self._shelf(case).facts(case))
+            findings = preconditions.latest(findings, under)
         except EngineError as error:
             return replace(result, findings=findings, failure=error.describe())
         except UnavailableError as error:
@@ -163,6 +172,16 @@ class Campaign:
         except (LlmperfError, OSError) as error:
             return replace(result, findings=(*findings, preconditions.broken(str(error))))
         return replace(result, findings=(*findings, *preconditions.started(server.ready_s, server.endpoint.model)))
+
+    def _at_rest(self, case: Case) -> tuple[Finding, ...]:
+        """The host without us and, where a start follows, the machine before it."""
+        subject = self.subject(case)
+        if not self.servers.can_restart(subject):
+            return (self._idle,)
+        fresh = not any(server.key == server_key(subject) for server in self.servers.running())
+        with HostLease(show=self.show):
+            found = self.inspection.at_rest(case.suite, self._shelf(case).facts(case), fresh=fresh)
+        return (self._idle, *found)
 
     def start(self, case: Case) -> Server:
         """The running server of a case's subject, started where it is not.
@@ -298,9 +317,16 @@ class Campaign:
         )
 
     def _facts(self, case: Case, server: Server) -> Mapping[str, str]:
+        """Of one run, before its load.
+
+        Raises:
+            UnfitError: the server is not what the suite requires.
+        """
+        self.inspection.require(case.suite, server)
         machine, pinned = self.machine(case, server.arm), bool(server.client_cores)
         facts = gather(case, server.arm, machine, server.endpoint.model, pinned=pinned)
         harmed = self.inject is not None and self.inject.kind == "acceptance" and server.arm == self.subject(case)
+        facts = {**facts, **self.inspection.facts(case.suite, server)}
         return {**facts, INJECTED: str(self.inject)} if harmed else facts
 
     def _next_seed(self, role: Role) -> int:

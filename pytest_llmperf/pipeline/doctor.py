@@ -3,47 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pytest_llmperf.checks import preconditions
+from pytest_llmperf.checks import conditions, preconditions, profile
 from pytest_llmperf.clock import CLOCK
 from pytest_llmperf.errors import BusyError, LlmperfError
 from pytest_llmperf.leases.host import HostLease
 from pytest_llmperf.model.ceiling import Ceiling
 from pytest_llmperf.model.diagnosis import Diagnosis
 from pytest_llmperf.model.finding import Finding, Status
+from pytest_llmperf.model.snapshot import Snapshot
+from pytest_llmperf.model.suite import Hardware, Suite
+from pytest_llmperf.pipeline.inspection import subject_of
 from pytest_llmperf.pipeline.self_test import MODEST, TOKENS_PER_S, self_test
 from pytest_llmperf.telemetry import host as hosts
+from pytest_llmperf.telemetry import machine as machines
 from pytest_llmperf.telemetry import nvml
 
 WAIT_S = 30.0
 """How long to wait for a measurement that goes on here; at the same time both would be wrong."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Examination:
     """What a check may use, and where it leaves what a row of the table cannot hold.
 
     Attributes:
         show: takes one line of progress.
+        profile: the class of hardware that this machine must be of; None for what it is.
+        suite: whose preconditions are asked for; None for those of the profile.
         client: what the load client carries.
+        snapshot: the machine, once it was read.
     """
 
     host: hosts.Host
     show: Callable[[str], None]
+    profile: profile.Profile | None = None
+    suite: Suite | None = None
     client: list[Ceiling] = field(default_factory=list)
+    snapshot: Snapshot | None = None
 
 
 Check = Callable[[Examination], Iterable[Finding]]
 
 
-def examine(show: Callable[[str], None], checks: Sequence[Check] | None = None) -> Diagnosis:
+def examine(
+    show: Callable[[str], None],
+    checks: Sequence[Check] | None = None,
+    *,
+    as_profile: str | None = None,
+    suite: Suite | None = None,
+) -> Diagnosis:
     """Run the checks, one after the other, while nobody else of this user measures here.
 
     A check that breaks is a failed row, never the end of the others.
+
+    Args:
+        show: takes one line of progress.
+        checks: None for all.
+        as_profile: name of the class of hardware that this machine must be of.
+        suite: whose preconditions are asked for.
+
+    Raises:
+        UsageError: no profile has this name.
     """
+    wanted = None if as_profile is None else profile.named(as_profile)
     host = hosts.read(nvml.names())
-    examination = Examination(host=host, show=show)
+    examination = Examination(host=host, show=show, profile=wanted, suite=suite)
     findings: list[Finding] = []
     try:
         with HostLease(show=show, wait_s=WAIT_S):
@@ -51,12 +77,36 @@ def examine(show: Callable[[str], None], checks: Sequence[Check] | None = None) 
                 findings += _checked(check, examination)
     except (BusyError, OSError) as error:  # somebody measures, or the lease cannot be had
         findings.append(preconditions.broken(str(error)))
-    return Diagnosis(machine=host.label, node=host.node, findings=tuple(findings), client=tuple(examination.client))
+    return Diagnosis(
+        machine=host.label,
+        node=host.node,
+        findings=tuple(findings),
+        client=tuple(examination.client),
+        profile="" if examination.profile is None else examination.profile.name,
+        snapshot=examination.snapshot,
+    )
 
 
 def host_idle(_: Examination) -> Iterable[Finding]:
     """How busy the CPU is without us; first of all, before we make it so."""
-    return [preconditions.host_idle(hosts.busy_share(CLOCK))]
+    return [preconditions.host_idle(hosts.busy_share(CLOCK), unfit_share=preconditions.UNFIT_SHARE)]
+
+
+def machine(examination: Examination) -> Iterable[Finding]:
+    """The table of checks of the machine, as the suite or its class of hardware wants it."""
+    snapshot = examination.snapshot = machines.read()
+    suite = examination.suite
+    hardware = Hardware(gpu="", count=len(snapshot.gpus)) if suite is None else suite.hardware
+    expectations = {} if suite is None else suite.preconditions
+    subject = subject_of(snapshot, hardware, expectations)
+    fits = []
+    if examination.profile is None:
+        examination.profile = subject.profile
+    else:
+        fits = [preconditions.profile_fits(examination.profile, subject.profile)]
+        subject = replace(subject, profile=examination.profile)
+    found = (*fits, *conditions.examine(subject))
+    return map(preconditions.strictly, found) if suite is not None and suite.strict else found
 
 
 def client(examination: Examination) -> Iterable[Finding]:
@@ -65,7 +115,7 @@ def client(examination: Examination) -> Iterable[Finding]:
     return [client_finding(ceiling) for ceiling in examination.client]
 
 
-CHECKS: tuple[Check, ...] = (host_idle, client)
+CHECKS: tuple[Check, ...] = (host_idle, machine, client)
 """The rows, in order; those that load the machine come last."""
 
 

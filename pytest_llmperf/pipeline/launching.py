@@ -1,4 +1,4 @@
-"""Launching: what is started for an arm."""
+"""Launching: what is started for an arm, and why it did not come up."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ from pathlib import Path
 
 from pytest_llmperf import registry
 from pytest_llmperf.engines.base import Engine
-from pytest_llmperf.errors import UsageError
+from pytest_llmperf.errors import StartError, UsageError
+from pytest_llmperf.launchers import ports
 from pytest_llmperf.launchers.base import Process
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.suite import Arm
+
+EVIDENCE_LINES = 20
+CLASSIFIED_LINES = 2000
+"""Of an engine's log: those that are shown, and those that its adapter looks through for a cause."""
 
 
 def command_of(engine: Engine, arm: Arm, folder: Path, cores: tuple[int, ...] = ()) -> Command | None:
@@ -35,3 +40,25 @@ def launch(engine: Engine, arm: Arm, folder: Path, cores: tuple[int, ...]) -> Pr
     launcher = registry.load("launcher", arm.launcher)()
     process: Process = launcher.launch(command, folder=folder, run_id=uuid.uuid4().hex)
     return process
+
+
+def explained(error: StartError, engine: Engine, arm: Arm, process: Process | None) -> StartError:
+    """The error with the arm's name, the cause by the engine's log, and its last lines."""
+    log = "" if process is None else process.tail(CLASSIFIED_LINES)
+    cause = error.cause
+    if cause == "unknown":
+        died = process is not None and process.poll() is not None
+        cause = engine.classify(log) or ("crash" if died else "network" if process is None else "unknown")
+    message = f"{arm.name}: {error.message}"
+    port = engine.fixed_port(arm)
+    if cause == "port" and port is not None:
+        message += f"; port {port} is held by {ports.holder(port) or 'nobody any more'}"
+    if process is not None and process.state() == "T":
+        message += "; its process is stopped (state T), by SIGSTOP or a debugger"
+    last = "\n".join(log.splitlines()[-EVIDENCE_LINES:])
+    return StartError(
+        message,
+        cause=cause,
+        evidence="\n".join(part for part in (error.evidence, last) if part),
+        log=None if process is None else process.log,
+    )

@@ -10,21 +10,21 @@ import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from pytest_llmperf.clock import CLOCK, Clock
-from pytest_llmperf.engines.base import Engine, engine_of
+from pytest_llmperf.engines.base import engine_of
 from pytest_llmperf.errors import DeathError, StartError, UnavailableError
-from pytest_llmperf.launchers import ports
 from pytest_llmperf.launchers.base import Process, StopReport
 from pytest_llmperf.model.counters import Counters
 from pytest_llmperf.model.endpoint import Endpoint
 from pytest_llmperf.model.suite import Arm
-from pytest_llmperf.pipeline.control import headers
-from pytest_llmperf.pipeline.launching import launch
+from pytest_llmperf.pipeline.control import NoAnswerError, SilentError, ask, headers
+from pytest_llmperf.pipeline.launching import CLASSIFIED_LINES, EVIDENCE_LINES, explained, launch
 from pytest_llmperf.pipeline.placement import placement
 from pytest_llmperf.pipeline.readiness import Climb, exit_description
-from pytest_llmperf.telemetry.fetch import SilentError
 from pytest_llmperf.telemetry.prometheus import scrape
 
 STOP_GRACE_S = 10.0
@@ -36,8 +36,6 @@ HUNG_GRACE_S = 1.0
 GENERATION_TIMEOUT_S = 300.0
 """For the first completion of a start, where the suite's stall timeout does not say less."""
 
-EVIDENCE_LINES = 20
-_CLASSIFIED_LINES = 2000
 ATTACH_TIMEOUT_S = 10.0
 """A server of somebody else is up or it is not: nothing is loading that would be worth waiting for."""
 
@@ -96,13 +94,22 @@ class Server:
             return self.scrape()
         return None
 
+    def ask(self, path: str) -> Any:
+        """The JSON value at a path of the server; None where there is none, or none within ``SCRAPE_TIMEOUT_S``."""
+        endpoint = self.endpoint
+        try:
+            answer = ask("GET", f"{endpoint.url}{path}", timeout_s=SCRAPE_TIMEOUT_S, api_key_env=endpoint.api_key_env)
+        except (NoAnswerError, SilentError):
+            return None
+        return answer.json() if answer.status == HTTPStatus.OK else None
+
     def death(self, when: str) -> DeathError:
         """The error that says how its process ended, with the cause by its log and the last lines of that."""
         code = None if self.process is None else self.process.poll()
         how = "ended" if code is None else exit_description(code)
         return DeathError(
             f"{self.arm.name}: the engine's process {how} {when}",
-            cause=engine_of(self.arm).classify(self.tail(_CLASSIFIED_LINES)) or "crash",
+            cause=engine_of(self.arm).classify(self.tail(CLASSIFIED_LINES)) or "crash",
             evidence=self.tail(),
             log=self.log,
         )
@@ -182,10 +189,10 @@ def start(
         try:
             url = climb.wait()
         except StartError as error:
-            explained = _explained(error, engine, arm, process)
+            told = explained(error, engine, arm, process)
             if process is not None:
                 process.stop(HUNG_GRACE_S)
-            raise explained from None
+            raise told from None
         undo.pop_all()
     return Server(
         arm=arm,
@@ -199,28 +206,6 @@ def start(
         ready_s=(clock.monotonic_ns() - begun) / 1e9,
         client_cores=() if process is None else cores.client,
         clock=clock,
-    )
-
-
-def _explained(error: StartError, engine: Engine, arm: Arm, process: Process | None) -> StartError:
-    """The error with the arm's name, the cause by the engine's log, and its last lines."""
-    log = "" if process is None else process.tail(_CLASSIFIED_LINES)
-    cause = error.cause
-    if cause == "unknown":
-        died = process is not None and process.poll() is not None
-        cause = engine.classify(log) or ("crash" if died else "network" if process is None else "unknown")
-    message = f"{arm.name}: {error.message}"
-    port = engine.fixed_port(arm)
-    if cause == "port" and port is not None:
-        message += f"; port {port} is held by {ports.holder(port) or 'nobody any more'}"
-    if process is not None and process.state() == "T":
-        message += "; its process is stopped (state T), by SIGSTOP or a debugger"
-    last = "\n".join(log.splitlines()[-EVIDENCE_LINES:])
-    return StartError(
-        message,
-        cause=cause,
-        evidence="\n".join(part for part in (error.evidence, last) if part),
-        log=None if process is None else process.log,
     )
 
 
@@ -257,6 +242,10 @@ class ServerPool:
         server = start(arm, self._folder, self._clock, generation_timeout_s=generation_timeout_s)
         self._servers[place] = server
         return server
+
+    def running(self) -> list[Server]:
+        """All servers that were started and not stopped."""
+        return list(self._servers.values())
 
     def restart(
         self, arm: Arm, instance: str = "candidate", *, generation_timeout_s: float = GENERATION_TIMEOUT_S

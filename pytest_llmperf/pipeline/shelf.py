@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -48,6 +49,14 @@ class Shelf:
             return case
         known = {noise.metric: calibration for calibration in reversed(found) for noise in calibration.noise}
         return replace(case, gates=tuple(_calibrated(gate, known.get(gate.metric.name)) for gate in case.gates))
+
+    def facts(self, case: Case) -> Mapping[str, str]:
+        """What the stored baselines were measured under; {} where there is none, or none is judged by."""
+        if self.accept == "all":
+            return {}
+        with suppress(BaselineError):  # the judge will say it
+            return {key: value for each in self.read(case) for key, value in each.facts.items()}
+        return {}
 
     def recent(
         self,

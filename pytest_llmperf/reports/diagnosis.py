@@ -17,31 +17,45 @@ SCHEMA = 1
 _HEAD = ("workers", "streams", "chunks/s", "us/chunk", "CPU", "lag p50", "p99", "ITL p50", "p99", "sent p50", "p99", "")
 
 
+_MILD = {"warn": "warn", "compare": "differs", "record": "noted"}
+"""What a failure is called where it does not make a machine unfit."""
+
+
 def render(diagnosis: Diagnosis) -> list[str]:
     """The table of checks, what to do about those that failed, and the steps of the client's self-test."""
+    shown = [finding for finding in diagnosis.findings if finding.status is not Status.NOT_APPLICABLE]
+    absent = len(diagnosis.findings) - len(shown)
     return [
-        f"{diagnosis.machine} ({diagnosis.node}): {'fit to measure' if diagnosis.fit else 'NOT fit to measure'}",
-        *(f"  {line}" for line in aligned([_row(finding) for finding in diagnosis.findings])),
+        f"{diagnosis.machine} ({diagnosis.node}): {_fitness(diagnosis)}",
+        *(f"  {line}" for line in aligned([_row(finding) for finding in shown])),
+        *([f"  {absent} more checks do not apply here"] if absent else []),
         *(f"  {finding.check}: {finding.remedy}" for finding in diagnosis.findings if _can_be_mended(finding)),
         *_self_test(diagnosis.client),
     ]
 
 
 def render_json(diagnosis: Diagnosis) -> str:
-    """``{"schema", "pytest_llmperf", "machine", "node", "fit", "findings": [...], "client": [...]}``."""
+    """``{"schema", "pytest_llmperf", "machine", "node", "profile", "fit", "findings": [...], "client": [...]}``."""
     document = {"schema": SCHEMA, "pytest_llmperf": __version__, **diagnosis.to_dict()}
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
+def _fitness(diagnosis: Diagnosis) -> str:
+    words = "fit to measure" if diagnosis.fit else "NOT fit to measure"
+    unread = diagnosis.unverified
+    return f"{words}; required, and could not be read: {', '.join(unread)}" if unread else words
+
+
 def _row(finding: Finding) -> tuple[str, ...]:
     failed = finding.status is Status.FAIL
-    status = "warn" if failed and finding.policy != "require" else str(finding.status)
+    status = _MILD.get(finding.policy, str(finding.status)) if failed else str(finding.status)
     expected = f" (expected {finding.expected})" if failed and finding.expected else ""
-    return finding.check, status, f"{finding.value}{expected}"
+    value = finding.evidence if finding.value == str(finding.status) else finding.value
+    return finding.check, status, f"{value}{expected}"
 
 
 def _can_be_mended(finding: Finding) -> bool:
-    return finding.status is Status.FAIL and finding.remedy != ""
+    return finding.status is Status.FAIL and finding.policy != "record" and finding.remedy != ""
 
 
 def _self_test(ceilings: Sequence[Ceiling]) -> Iterator[str]:

@@ -65,6 +65,7 @@ def _body(result: CaseResult) -> Iterator[str]:
     yield from _published(result.beside)
     # Without verdicts the checks are the result; with them, only what is wrong belongs here.
     yield from (_finding(finding) for finding in result.findings if not result.verdicts or _worth_showing(finding))
+    yield from _unverified(result)
     yield from _next_steps(result)
 
 
@@ -187,6 +188,13 @@ def _also(result: CaseResult) -> Iterator[str]:
 
 def _finding(finding: Finding) -> str:
     return str(finding) if finding.status in {Status.FAIL, Status.AT_START} else f"{finding}: {finding.status}"
+
+
+def _unverified(result: CaseResult) -> Iterator[str]:
+    """What a suite requires of machine and engine and nobody could read: beside verdicts, never as a pass."""
+    names = [finding.check for finding in result.findings if finding.unverified]
+    if names and result.verdicts:
+        yield f"unverified (required, and could not be read): {', '.join(names)}"
 
 
 def _worth_showing(finding: Finding) -> bool:

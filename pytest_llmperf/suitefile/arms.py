@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_llmperf import registry
 from pytest_llmperf.errors import Mistake, UsageError
+from pytest_llmperf.model.expectation import as_text
 from pytest_llmperf.model.suite import Arm, Model
 from pytest_llmperf.registry import did_you_mean
 from pytest_llmperf.suitefile.draft import Draft
@@ -84,6 +85,8 @@ def _arm(
     if adapter is None or "id" not in model.values or (only and not selected):
         return None
     common: dict[str, Any] = {key: merged.values[key] for key in ("engine", "env") if key in merged.values}
+    if "expect" in merged.values:
+        common["expect"] = {key: as_text(value) for key, value in merged.values["expect"].items()}
     if "start_timeout" in merged.values:
         common["start_timeout_s"] = merged.values["start_timeout"]
     return Arm(

@@ -5,10 +5,11 @@ It is looser than ``load_suite``: names, references and margins are checked ther
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from pytest_llmperf import registry
 from pytest_llmperf.metrics.definitions import METRICS
+from pytest_llmperf.model.finding import Policy
 from pytest_llmperf.suitefile.keys import SuiteKeys
 from pytest_llmperf.suitefile.values import NAME
 
@@ -24,6 +25,8 @@ _NEEDED = {"RelationKeys": ["metric", "vs"], "QuarantineKeys": ["cases", "owner"
 
 def json_schema() -> dict[str, Any]:
     """The schema as JSON values, with the keys of the built-in adapters."""
+    from pytest_llmperf.checks.conditions import CONDITIONS  # noqa: PLC0415 (no suite is collected with the schema)
+
     schema = _plain(SuiteKeys.model_json_schema(by_alias=True))
     kinds = schema["$defs"]
     for name, short in _SHORT_FORMS.items():
@@ -35,6 +38,12 @@ def json_schema() -> dict[str, Any]:
                        for name, metric in METRICS.items()},
         "additionalProperties": False,
     }  # fmt: skip
+    expected = kinds["PreconditionsKeys"]
+    kinds["Precondition"] = {"anyOf": [{"enum": list(get_args(Policy))}, {"$ref": "#/$defs/PreconditionKeys"}]}
+    check = {"$ref": "#/$defs/Precondition"}
+    expected["properties"] |= dict.fromkeys(CONDITIONS, check)
+    expected["properties"]["env"]["additionalProperties"] = check
+    expected["additionalProperties"] = False
     several = schema["properties"]["relations"]["additionalProperties"]
     schema["properties"]["relations"]["additionalProperties"] = {"anyOf": [several["items"], several]}
     for name, needed in _NEEDED.items():

@@ -7,10 +7,11 @@ arms, workloads and gates are resolved. The descriptions go into the JSON Schema
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidatorFunctionWrapHandler, WrapValidator
 
+from pytest_llmperf.model.finding import Policy
 from pytest_llmperf.model.suite import MOST, Keep, Kind, Rules
 from pytest_llmperf.suitefile.values import (
     Burstiness,
@@ -21,6 +22,7 @@ from pytest_llmperf.suitefile.values import (
     Margin,
     Names,
     Rate,
+    Scalar,
     Seconds,
     Share,
     Shares,
@@ -76,6 +78,7 @@ class ArmKeys(Keys):
     args: list[str] | None = _about("Command line arguments, added to those of the adapter.")
     more_args: list[str] | None = Field(default=None, alias="args+", description="Added to the inherited args.")
     env: dict[str, str] | None = _about("Environment variables of the engine; merged over inherited ones.")
+    expect: dict[str, Scalar] | None = _about("What must be in effect once it runs; merged over what is inherited.")
     start_timeout: Seconds | None = _about("How long the engine may take until it is ready; default 10m.")
     only: Names | None = _about("Run this arm under these workloads only.")
 
@@ -178,6 +181,18 @@ class QuarantineKeys(Keys):
     until: Day | None = _about("The last day on which it holds, such as 2026-12-24.")
 
 
+class PreconditionKeys(Keys):
+    """What is expected of one check, as a mapping."""
+
+    require: Scalar | None = _about("What must be; metrics are INVALID where it is not.")
+    warn: Scalar | None = _about("What should be; shown where it is not.")
+    policy: Policy | None = _about(
+        "What a failure means, where the check's own rule or the baseline says what is right."
+    )
+    allow: Names | None = _about("Of foreign_processes: programs that may use the GPUs.")
+    reason: Text | None = _about("Why this suite is another case; shown with the check.")
+
+
 class WarmupKeys(Keys):
     """``warmup:``."""
 
@@ -224,6 +239,22 @@ Telemetry = Annotated[TelemetryKeys, BeforeValidator(_short({"off": {"off": True
 GateEntry = Annotated[GateKeys, BeforeValidator(_short({}, "margin", "a margin, or {margin: M, ...}"))]
 
 
+_POLICIES: dict[str, Any] = {policy: {"policy": policy} for policy in get_args(Policy)}
+PreconditionEntry = Annotated[
+    PreconditionKeys, BeforeValidator(_short(_POLICIES, None, f"{', '.join(_POLICIES)}, or {{require: VALUE}}"))
+]
+
+
+class PreconditionsKeys(Keys):
+    """``preconditions:``; further keys are the names of checks."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, PreconditionEntry]
+
+    strict: bool | None = _about("Whether a required check that cannot be read is a failure; default false.")
+    env: dict[str, PreconditionEntry] | None = _about("Variables of the engine's environment, by name.")
+
+
 def _listed(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     """One relation as a list of one; what is wrong with it keeps the path that is written, which has no place."""
     if isinstance(value, dict):
@@ -252,6 +283,7 @@ class SuiteKeys(Keys):
     matrix: MatrixKeys | None = _about("Values that multiply workloads and loads.")
     gates: dict[str, GateEntry] | None = _about("The metrics that are judged, by name.")
     relations: dict[str, Relations] | None = _about("What an arm promises beside another one, by arm.")
+    preconditions: PreconditionsKeys | None = _about("What is expected of the machine, by check; default: by hardware.")
     failed_requests: FailureKeys | None = _about("How many requests may fail; default: none.")
     quarantine: list[QuarantineKeys] | None = _about("Cases whose red is known and does not count until a day.")
     budget: Seconds | None = _about("Wall time that the suite may take in one session; default: any.")

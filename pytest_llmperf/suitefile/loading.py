@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_llmperf.errors import Mistake, SuiteError, shown
+from pytest_llmperf.model.expectation import Expectation
 from pytest_llmperf.model.failures import FailureGate
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.slo import Slo
@@ -98,7 +99,17 @@ def _suite(
         budget_s=keys.budget,
         keep_raw=keys.keep_raw or "errors",
         telemetry_interval_s=_telemetry(draft, keys.telemetry),
+        preconditions=_preconditions(draft, keys),
+        strict=keys.preconditions is not None and keys.preconditions.strict is True,
     )
+
+
+def _preconditions(draft: Draft, keys: SuiteKeys) -> Mapping[str, Expectation]:
+    if keys.preconditions is None:
+        return {}
+    from pytest_llmperf.suitefile.preconditions import resolve_preconditions  # noqa: PLC0415 (takes a moment)
+
+    return resolve_preconditions(draft, keys.preconditions)
 
 
 def _warmup(requests: int | None, at_most_s: float | None) -> Warmup:

@@ -15,8 +15,8 @@ class Merged:
 
     Attributes:
         homes: the mappings, oldest ancestor first.
-        values: what holds in the end; lists replace. Of an arm, ``args+`` appends to ``args``, and ``env`` is merged by
-            variable; a model has no such keys, and whatever it says under them is the adapter's to refuse.
+        values: what holds in the end; lists replace. Of an arm, ``args+`` appends to ``args``, ``env`` and ``expect``
+            are merged by name; a model has no such keys, and whatever it says under them is the adapter's to refuse.
         origins: the place of each key.
     """
 
@@ -32,8 +32,8 @@ class Merged:
         for key, value in keys.items():
             if key == "args+" and self.of_arm:
                 self.values["args"] = [*self.values.get("args", ()), *value]
-            elif key == "env" and self.of_arm:
-                self.values["env"] = {**self.values.get("env", {}), **value}
+            elif key in {"env", "expect"} and self.of_arm:
+                self.values[key] = {**self.values.get(key, {}), **value}
             else:
                 self.values[key] = value
                 self.origins[key] = (*home, key)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal, TypeGuard
 
+from pytest_llmperf.model.expectation import Expected
 from pytest_llmperf.model.suite import MOST, Lengths
 
 DURATION = r"^[0-9]+(\.[0-9]+)? ?(ms|s|m|h)$"
@@ -149,6 +150,19 @@ def lengths(value: object) -> int | Lengths:
     if found.min > found.max or (found.mean is not None and not found.min <= found.mean <= found.max):
         raise ValueError(f"{found}: the smallest comes first and the mean lies between")
     return found
+
+
+def scalar(value: object) -> Expected:
+    """One value: text, a finite number, true or false.
+
+    Raises:
+        ValueError: anything else.
+    """
+    if isinstance(value, str | bool | int) and value != "":
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise ValueError("must be one value: text, a number, true or false")
 
 
 def burstiness(value: object) -> float | Literal["constant"]:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
+from pytest_llmperf.model.expectation import Expected
 from pytest_llmperf.model.suite import MOST, Lengths
 from pytest_llmperf.suitefile.quantity import (
     DAY,
@@ -21,6 +22,7 @@ from pytest_llmperf.suitefile.quantity import (
     lengths,
     margin,
     quantity,
+    scalar,
     seconds,
     share,
     shares,
@@ -45,6 +47,9 @@ Margin = Annotated[
 ]
 Times = Annotated[float, PlainValidator(times), WithJsonSchema({"type": "number", "exclusiveMinimum": 0})]
 Day = Annotated[date, PlainValidator(day), WithJsonSchema({"type": "string", "format": "date", "pattern": DAY})]
+Scalar = Annotated[
+    Expected, PlainValidator(scalar), WithJsonSchema({"type": ["string", "number", "boolean"], "minLength": 1})
+]
 _COUNT = {"type": "integer", "minimum": 1, "maximum": MOST}
 _POSITIVE = {"type": "number", "exclusiveMinimum": 0}
 Length = Annotated[

@@ -19,6 +19,8 @@ from pytest_llmperf.suitefile.keys import (
     LoadKeys,
     MatrixKeys,
     ModelKeys,
+    PreconditionKeys,
+    PreconditionsKeys,
     QuarantineKeys,
     RampKeys,
     RelationKeys,
@@ -50,8 +52,8 @@ def keys_of(kind: type[BaseModel]) -> set[str]:
 def known_keys(data: Mapping[str, Any], path: KeyPath) -> set[str]:
     """What may be written right below ``path``; nothing for a value that is no mapping."""
     match path:
-        case ("gates",):
-            return set(METRICS)
+        case ("gates" | "preconditions" as section,):
+            return set(METRICS) if section == "gates" else keys_of(PreconditionsKeys) | _checks()
         case ("engines" | "workloads" | "loads" | "relations" as section,):
             return set(_mapping(data.get("engines" if section == "relations" else section)))
         case ("engines", str(arm)):
@@ -62,6 +64,12 @@ def known_keys(data: Mapping[str, Any], path: KeyPath) -> set[str]:
             return keys_of(ModelKeys) | _adapter_keys(data, list(_mapping(data.get("engines"))), "Shape")
     kind = _kind(data, path)
     return set() if kind is None else keys_of(kind)
+
+
+def _checks() -> set[str]:
+    from pytest_llmperf.checks.conditions import CONDITIONS  # noqa: PLC0415 (most suites have no use for them)
+
+    return set(CONDITIONS)
 
 
 def adapter_of(data: Mapping[str, Any], arm: str) -> Any | None:
@@ -99,7 +107,7 @@ def _known_paths(data: Mapping[str, Any], path: KeyPath, mapping: Mapping[str, A
 
 
 def _locate(data: Mapping[str, Any], path: KeyPath, mapping: Mapping[str, Any], key: str) -> KeyPath | None:
-    if len(path) == 3 and path[0] == "engines" and path[2] == "env":  # noqa: PLR2004 (engines.ARM.env: any name)
+    if len(path) == 3 and path[0] == "engines" and path[2] in {"env", "expect"}:  # noqa: PLR2004 (any name below)
         return (*path, key)
     for name in sorted(known_keys(data, path) | set(mapping)):
         if key == name:
@@ -119,6 +127,8 @@ def _kind(data: Mapping[str, Any], path: KeyPath) -> type[BaseModel] | None:
             return RelationKeys
         case ("quarantine", int()):
             return QuarantineKeys
+        case ("preconditions", str(name), *rest) if len(rest) == (name == "env"):
+            return PreconditionKeys
         case (section, _) if section in _ENTRIES:
             return _ENTRIES[section]
     return _SECTIONS.get(path) or (_PARTS.get(path[-1]) if path else None)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_llmperf.model.redaction import HIDDEN
+from pytest_llmperf.model.snapshot import Snapshot
 from tests.cli.commands import llmperf
 
 
@@ -21,7 +23,7 @@ def test_the_client_is_tested_and_the_exit_status_says_whether_the_machine_is_fi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # a lease of its own
-    done = llmperf("doctor", "--json", cwd=tmp_path, timeout_s=120)
+    done = llmperf("doctor", "--json", "--record", "machine.json", cwd=tmp_path, timeout_s=120)
     document = json.loads(done.stdout)
     assert done.returncode == (0 if document["fit"] else 10), done.stderr
     assert "self-test: 16 streams at 50 tok/s on 1 worker" in done.stderr
@@ -29,6 +31,15 @@ def test_the_client_is_tested_and_the_exit_status_says_whether_the_machine_is_fi
     [first, *_] = document["client"][0]["steps"]
     assert first["sent"]["chunks"] == 16 * 75
     assert not list(tmp_path.glob("llmperf-*"))
+    recorded = Snapshot.from_dict(json.loads((tmp_path / "machine.json").read_text(encoding="utf-8")))
+    assert (recorded.origin, recorded.host.node) == ("recorded", HIDDEN)
+
+
+def test_a_mistake_of_the_user_examines_nothing(tmp_path: Path) -> None:
+    done = llmperf("doctor", "--profile", "h20", cwd=tmp_path, timeout_s=60)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        2, "", "no profile is called 'h20'; did you mean 'h200'?\n",
+    )  # fmt: skip
 
 
 def parents() -> Iterator[tuple[int, int]]:

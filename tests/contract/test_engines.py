@@ -119,6 +119,12 @@ def test_unknown_counters_are_no_acceptance(name: str) -> None:
     assert engine_of(name).acceptance(SAMPLES[name], {}, {"other_total": 1.0}) is None
 
 
+@every_engine
+def test_a_server_that_has_no_page_is_no_mapping_of_wrong_types(name: str) -> None:
+    said = engine_of(name).in_effect(SAMPLES[name], lambda _: None)
+    assert said is None or all(isinstance(key, str) and isinstance(value, str) for key, value in said.items())
+
+
 # A running server
 
 
@@ -166,6 +172,14 @@ def acceptance_of(server: Server, prompts: list[str], concurrency: int, tokens: 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])
 def test_it_answers_both_apis_with_as_many_tokens_as_asked(server: Server, path: str) -> None:
     assert complete(server, "the of and", 7, path)["usage"]["completion_tokens"] == 7  # type: ignore[index]
+
+
+def test_it_says_what_is_in_effect(server: Server) -> None:
+    said = engine_of(server.arm.engine).in_effect(server.arm, server.ask)
+    assert said is not None
+    assert said["total_slots"] == "4"
+    assert said["default_generation_settings.n_ctx"] == "4096"
+    assert all(isinstance(key, str) and isinstance(value, str) for key, value in said.items())
 
 
 def test_its_counters_give_an_acceptance(server: Server) -> None:

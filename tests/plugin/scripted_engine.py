@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from pytest_llmperf.engines.base import EngineOptions
+from pytest_llmperf.engines.base import Ask, EngineOptions
 from pytest_llmperf.engines.prefix_cache import prefix_hits
+from pytest_llmperf.engines.resolved import flattened
 from pytest_llmperf.model.acceptance import Acceptance
 from pytest_llmperf.model.command import Command
 from pytest_llmperf.model.counters import Counters
@@ -92,6 +93,9 @@ class Scripted:
 
     def identity(self, arm: Arm) -> Mapping[str, str]:
         return {"engine": "scripted", "engine_version": "1"}
+
+    def in_effect(self, arm: Arm, ask: Ask) -> Mapping[str, str] | None:
+        return flattened(ScriptedOptions.model_validate(arm.options).model_dump())
 
     def classify(self, log: str) -> str | None:
         return None

@@ -9,6 +9,7 @@ from datetime import date
 import pytest
 
 from pytest_llmperf.baseline import Baseline, Mode, accept, may_write
+from pytest_llmperf.checks.comparability import refusals
 from pytest_llmperf.errors import BaselineError
 from pytest_llmperf.model.measurement import Measurement
 from pytest_llmperf.model.result import CaseResult
@@ -40,6 +41,14 @@ def test_facts_go_where_they_are_compared_and_the_rest_is_left_out() -> None:
     assert baseline.refuse_unless == EXAMPLE.refuse_unless
     assert baseline.environment == EXAMPLE.environment
     assert baseline.facts == {**EXAMPLE.refuse_unless, "workload": FACTS["workload"]}
+
+
+def test_what_the_machine_was_like_is_kept_and_compared() -> None:
+    facts = {**FACTS, "machine.vboost": "4", "machine.gpu_part": "692"}
+    baseline = accepted(result=replace(RESULT, environment=facts))
+    assert baseline.machine == {"vboost": "4", "gpu_part": "692"}
+    assert refusals(baseline.facts, facts) == []
+    assert refusals(baseline.facts, {**facts, "machine.vboost": "0"}) == ["vboost: baseline 4, here 0"]
 
 
 def test_only_the_metrics_asked_for_are_kept() -> None:

@@ -83,10 +83,11 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 def test_counts_of_a_case_for_any_hardware_are_stored_apart_and_read_together(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    paths = store.write_case(MACHINE, SUITE, EXAMPLE, any_hardware=True)
+    paths = store.write_case(MACHINE, SUITE, replace(EXAMPLE, machine={"ecc": "on"}), any_hardware=True)
     assert [path.relative_to(tmp_path).parts[0] for path in paths] == [MACHINE, "any"]
     counts = parse(paths[1].read_text(), "x")
     assert list(counts.metrics) == ["acceptance_length"]
+    assert (counts.machine, parse(paths[0].read_text(), "x").machine) == ({}, {"ecc": "on"})
     assert counts.refuse_unless == {"hardware": "any", "weights": "real", "acceptance": "natural"}
     assert set(counts.environment) == {"engine", "engine_version", "args", "model"}
 

@@ -79,6 +79,7 @@ def baselines(draw: st.DrawFn) -> Baseline:
         case=draw(TEXT),
         workload="sha256:" + draw(st.text("0123456789abcdef")),
         refuse_unless={key: draw(TEXT) for key in REFUSE if key != "workload"},
+        machine=draw(st.dictionaries(TEXT, TEXT, max_size=4)),
         environment=draw(st.dictionaries(TEXT, TEXT, max_size=4)),
         accepted=Accepted(on=draw(st.dates()), commit=draw(TEXT), why=draw(TEXT)),
         sessions=tuple(draw(st.lists(TEXT, min_size=len(shape), max_size=len(shape), unique=True))),

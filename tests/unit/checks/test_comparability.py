@@ -69,6 +69,23 @@ def test_digests_are_shown_as_people_compare_them() -> None:
     assert reason == "workload: baseline sha256:3f9c0d1b77aa…, here sha256:000000000000…"
 
 
+@pytest.mark.parametrize(
+    ("here", "reasons"),
+    [
+        ({"machine.vboost": "4", "machine.gpu_part": "692"}, []),
+        ({"machine.vboost": "0", "machine.gpu_part": "692"}, ["vboost: baseline 4, here 0"]),
+        ({"machine.gpu_part": "692"}, []),
+        ({"machine.vboost": "4", "machine.gpu_part": "699"}, ["gpu part: baseline 692, here 699"]),
+        ({"machine.vboost": "4"}, ["gpu part: baseline 692, here unknown"]),
+        ({"machine.vboost": "4", "machine.gpu_part": "692", "machine.ecc": "on"}, []),
+    ],
+)
+def test_a_machine_must_be_as_it_was_as_far_as_both_sides_say(here: dict[str, str], reasons: list[str]) -> None:
+    before = {"machine.vboost": "4", "machine.gpu_part": "692"}
+    assert refusals(FACTS | before, FACTS | here) == reasons
+    assert refusals(FACTS, FACTS | here) == []
+
+
 def test_changes_are_shown_in_the_order_of_the_list_and_the_rest_is_ignored() -> None:
     reference = {"driver": "570", "engine_version": "0.11.0", "node": "a", "kernel": "5", "args": "-tp 8"}
     candidate = {"engine_version": "0.11.1", "driver": "580", "args": "-tp 8", "kernel": "6", "node": "a"}
