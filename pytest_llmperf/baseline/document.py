@@ -25,18 +25,40 @@ RESTORE = "restore the file from its last commit"
 
 
 def text_of(path: Path) -> str:
-    """The text of a file of which nothing is known yet, or the first ``MAX_BYTES`` and one.
+    """The text of a file of which nothing is known yet.
 
     Raises:
-        BaselineError: it cannot be read, or is no UTF-8.
+        BaselineError: there is none, or see ``text_if_any``.
+    """
+    text = text_if_any(path)
+    if text is None:
+        raise BaselineError(f"{path}: cannot be read: there is no such file")
+    return text
+
+
+def text_if_any(path: Path) -> str | None:
+    """The text of a file, None where there is none; of one that is too large no more than needed is read.
+
+    Raises:
+        BaselineError: it cannot be read, is no UTF-8, or is too large.
     """
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1).decode()
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise BaselineError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(content) > MAX_BYTES:
+        raise _too_large(str(path))
+    try:
+        return content.decode()
     except UnicodeDecodeError as error:
         raise BaselineError(f"{path}:1: is no text: byte {error.start} is no UTF-8; {RESTORE}") from None
+
+
+def _too_large(file: str) -> BaselineError:
+    return BaselineError(f"{file}:1: is larger than {MAX_BYTES >> 10} KiB, so it is no baseline; {RESTORE}")
 
 
 def compose(text: str, file: str) -> Node:
@@ -46,7 +68,7 @@ def compose(text: str, file: str) -> Node:
         BaselineError: no YAML, nothing, too much of it, or something that a small text makes large.
     """
     if len(text) > MAX_BYTES:
-        raise BaselineError(f"{file}:1: is larger than {MAX_BYTES >> 10} KiB, so it is no baseline; {RESTORE}")
+        raise _too_large(file)
     try:
         root = yaml.compose(text, Loader=_PlainLoader)
     except yaml.MarkedYAMLError as error:

@@ -9,8 +9,8 @@ from yaml.nodes import MappingNode, Node, SequenceNode
 
 from pytest_llmperf.baseline import noise
 from pytest_llmperf.baseline.baseline import Accepted, Baseline
-from pytest_llmperf.baseline.document import Document, compose, text_of
-from pytest_llmperf.checks.comparability import ANY_HARDWARE, REFUSE, TIMING_ONLY
+from pytest_llmperf.baseline.document import RESTORE, Document, compose, text_of
+from pytest_llmperf.checks.comparability import ANY_HARDWARE, OUTPUT, REFUSE, TIMING_ONLY, tokens_of
 from pytest_llmperf.metrics.definitions import METRICS
 
 KEYS = ("kind", "case", "workload", "refuse_unless", "environment", "accepted", "sessions", "metrics")
@@ -59,7 +59,7 @@ class _Reader(Document):
             workload=workload,
             refuse_unless=self.refuse_unless(nodes["refuse_unless"]) if "refuse_unless" in nodes else {},
             machine=self.facts(nodes["machine"], "machine") if "machine" in nodes else {},
-            environment=self.facts(nodes["environment"], "environment") if "environment" in nodes else {},
+            environment=self.environment(nodes["environment"]) if "environment" in nodes else {},
             accepted=self.accepted(nodes["accepted"])
             if "accepted" in nodes
             else Accepted(on=date.min, commit="", why=""),
@@ -68,8 +68,13 @@ class _Reader(Document):
             metrics=metrics,
         )
 
-    def facts(self, node: Node, path: str) -> dict[str, str]:
-        return {key: self.text(value, f"{path}.{key}") for key, value in self.mapping(node, path, None, ()).items()}
+    def environment(self, node: Node) -> dict[str, str]:
+        path, nodes = "environment", self.mapping(node, "environment", None, ())
+        found = {key: self.text(value, f"{path}.{key}") for key, value in nodes.items()}
+        if found.get(OUTPUT) and tokens_of(found[OUTPUT]) is None:
+            self.wrong(nodes[OUTPUT], f"{path}.{OUTPUT}", f"{found[OUTPUT]!r} must be a number of tokens, more than 0;"
+                       f" {RESTORE}")  # fmt: skip
+        return found
 
     def refuse_unless(self, node: Node) -> dict[str, str]:
         path, keys = "refuse_unless", [key for key in REFUSE if key != "workload"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pytest_llmperf.baseline import published
 from pytest_llmperf.baseline.baseline import Baseline
-from pytest_llmperf.baseline.document import text_of
+from pytest_llmperf.baseline.document import text_if_any, text_of
 from pytest_llmperf.baseline.noise import rounded
 from pytest_llmperf.baseline.reader import load, parse
 from pytest_llmperf.baseline.reference import split
+from pytest_llmperf.baseline.replacement import replace_all
 from pytest_llmperf.baseline.writer import render
 from pytest_llmperf.checks.comparability import ANY_HARDWARE
 from pytest_llmperf.errors import BaselineError, shown
@@ -91,12 +91,9 @@ class Store:
             BaselineError: the file cannot be read, holds a mistake, or belongs to another case.
         """
         path = self.path(hardware_slug, suite, case_id)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        text = text_if_any(path)
+        if text is None:
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise BaselineError(f"{path}: cannot be read: {error}") from error
         baseline = parse(text, str(path))
         if baseline.case != case_id:
             raise BaselineError(
@@ -136,18 +133,15 @@ class Store:
         Raises:
             BaselineError: the folder cannot be written.
         """
-        self._replace(path, self.text(path, baseline))
+        self.write_all({path: baseline})
 
-    def _replace(self, path: Path, text: str) -> None:
-        draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(path)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                draft.unlink()
-            raise BaselineError(f"{path}: cannot be written: {error}") from error
+    def write_all(self, files: Mapping[Path, Baseline]) -> None:
+        """Replace these files, or leave them all as they were: no new one takes its place before all are written.
+
+        Raises:
+            BaselineError: one of them cannot be written.
+        """
+        replace_all({path: self.text(path, each) for path, each in files.items()})
 
     def texts_of(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> dict[Path, str]:
         """The files that ``write_case`` would write, with their texts."""
@@ -191,8 +185,7 @@ class Store:
             raise BaselineError(f"{self.root}: no hardware has a baseline of {suite} {old}")
         if taken := [str(place) for _, place, _ in moved if place.exists()]:
             raise BaselineError(f"{taken[0]}: is there already; remove it first")
-        for _, place, text in moved:
-            self._replace(place, text)
+        replace_all({place: text for _, place, text in moved})
         try:
             for before, _, _ in moved:
                 before.unlink()
@@ -240,13 +233,12 @@ class Store:
         return sorted(folder.name for folder in self.root.iterdir() if folder.is_dir()) if self.root.is_dir() else []
 
     def write_case(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> list[Path]:
-        """Write a case's baseline to the file or the two files it belongs into; returns them.
+        """Write a case's baseline to the file or the two files it belongs into, as ``write_all``; returns them.
 
         The calibration that a file has stays, where the baseline brings none: it tells the noise, not the level.
         """
         places = self._places(machine, suite, baseline, any_hardware=any_hardware)
-        for path, part in places.items():
-            self.write(path, part)
+        self.write_all(places)
         return list(places)
 
     def _places(self, machine: str, suite: str, baseline: Baseline, *, any_hardware: bool) -> dict[Path, Baseline]:

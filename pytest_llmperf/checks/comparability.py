@@ -7,6 +7,7 @@ is ignored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from pytest_llmperf.checks.hardware import CLASS, differences
@@ -107,9 +108,19 @@ def refused_output(reference: Mapping[str, str], candidate: Mapping[str, str]) -
     wanted, found = reference.get(OUTPUT), candidate.get(OUTPUT)
     if wanted is None:
         return ""
-    if found is None:
-        return f"{OUTPUT}: reference {wanted}, here unknown"
-    return output_differs(float(wanted), float(found))
+    before, here = tokens_of(wanted), tokens_of(found or "")
+    if before is None or here is None:
+        return f"{OUTPUT}: reference {wanted}, here {found or 'unknown'}"
+    return output_differs(before, here)
+
+
+def tokens_of(written: str) -> float | None:
+    """The number that a fact ``OUTPUT`` says; None for a text that is no positive finite number."""
+    try:
+        tokens = float(written)
+    except ValueError:
+        return None
+    return tokens if 0 < tokens < math.inf else None
 
 
 def output_differs(reference_tokens: float, tokens: float) -> str:

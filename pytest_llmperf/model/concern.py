@@ -11,7 +11,7 @@ class Kind(StrEnum):
     """What can be wrong; an engineer names it to ``--fail``."""
 
     BROKEN = "broken"
-    """A file that cannot be read: zeros, placeholders, a mistake."""
+    """A file that cannot be read, or cannot be true: zeros, placeholders, a mistake, an acceptance on a day to come."""
     MISSING = "missing"
     """A gate without a baseline."""
     REFUSED = "refused"
@@ -19,7 +19,7 @@ class Kind(StrEnum):
     STALE = "stale"
     """A baseline that was accepted long ago."""
     QUARANTINE = "quarantine"
-    """A quarantine that has expired, or names nothing."""
+    """A quarantine that has expired, names nothing, or ends too far from today."""
     UNDERPOWERED = "underpowered"
     """A gate that cannot see a loss of its margin, whatever the runs."""
     UNGATED = "ungated"

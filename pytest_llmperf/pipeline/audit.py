@@ -24,6 +24,10 @@ from pytest_llmperf.pipeline.saved_cases import SavedCase
 
 STALE_DAYS = 90
 """An anchor of a quarter ago is of another driver, another engine, and often of other people."""
+QUARANTINE_DAYS = 90
+"""The furthest end of a quarantine: a red that nobody ends within a quarter is not known, it is given up."""
+AHEAD_DAYS = 1
+"""So much an acceptance may be ahead of today: the calendar or the clock of another machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,15 +137,25 @@ def _files(scope: Scope, entries: Sequence[Entry], today: date, stale_days: int)
         elif (entry.suite, entry.case) not in known:
             yield Concern(kind=Kind.ORPHAN, place=place, case=entry.case, what="no case of the suites has this file",
                           remedy="llmperf baseline mv, if the case was renamed; else remove it")  # fmt: skip
-        elif entry.baseline is not None and (days := (today - entry.baseline.accepted.on).days) > stale_days:
-            yield Concern(kind=Kind.STALE, place=place, case=entry.case,
-                          what=f"accepted on {entry.baseline.accepted.on}, {days} days ago",
-                          remedy="accept a new one: llmperf baseline accept --why '…'")  # fmt: skip
+        elif entry.baseline is not None:
+            yield from _dated(entry, entry.baseline.accepted.on, today, stale_days)
         if expired := [each for each in entry.numbers if today >= each.expires]:
             yield Concern(kind=Kind.PUBLISHED, place=place, case=entry.case,
                           metrics=tuple(dict.fromkeys(each.metric for each in expired)),
                           what=f"expired on {min(each.expires for each in expired)}",
                           remedy="look whether the document still stands, and set a new date")  # fmt: skip
+
+
+def _dated(entry: Entry, accepted: date, today: date, stale_days: int) -> Iterator[Concern]:
+    """What is wrong with the day of acceptance: one to come would keep a baseline fresh for ever."""
+    days, remedy = (today - accepted).days, "accept a new one: llmperf baseline accept --why '…'"
+    if days < -AHEAD_DAYS:
+        yield Concern(kind=Kind.BROKEN, place=shown(entry.path), case=entry.case,
+                      what=f"accepted on {accepted}, a day that has not come",
+                      remedy=f"write the right day, or {remedy}")  # fmt: skip
+    elif days > stale_days:
+        yield Concern(kind=Kind.STALE, place=shown(entry.path), case=entry.case,
+                      what=f"accepted on {accepted}, {days} days ago", remedy=remedy)  # fmt: skip
 
 
 def _quarantines(suite: Suite, today: date) -> Iterator[Concern]:
@@ -155,6 +169,10 @@ def _quarantines(suite: Suite, today: date) -> Iterator[Concern]:
         elif not any(fnmatchcase(name, each.cases) for name in ids):
             yield Concern(kind=Kind.QUARANTINE, place=place, case=each.cases, metrics=each.metrics,
                           what="no case of the suite is called so", remedy="mend the name, or remove it")  # fmt: skip
+        elif (days := (each.until - today).days) > QUARANTINE_DAYS:
+            yield Concern(kind=Kind.QUARANTINE, place=place, case=each.cases, metrics=each.metrics,
+                          what=f"ends on {each.until}, in {days} days: {each.why}",
+                          remedy=f"{each.owner} gives it a day within {QUARANTINE_DAYS} days")  # fmt: skip
 
 
 def _missing(shelf: _Shelf) -> Iterator[Concern]:

@@ -81,6 +81,5 @@ def store(
     if not files:
         raise BaselineError(f"the baseline has none of these metrics; it has {', '.join(kept)}")
     changes = [Change(path, path.read_text(encoding="utf-8"), shelf.text(path, new)) for path, new in files.items()]
-    for path, new in files.items():
-        shelf.write(path, new)
+    shelf.write_all(files)
     return replace(found, changes=changes)

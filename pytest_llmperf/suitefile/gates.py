@@ -6,6 +6,7 @@ from typing import Literal
 
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.gate import Gate
+from pytest_llmperf.model.injection import MOST as MOST_INJECTED
 from pytest_llmperf.model.metric import Metric
 from pytest_llmperf.model.slo import GOODPUT
 from pytest_llmperf.registry import did_you_mean
@@ -14,6 +15,13 @@ from pytest_llmperf.suitefile.draft import Draft
 from pytest_llmperf.suitefile.keys import GateKeys, SuiteKeys
 from pytest_llmperf.suitefile.quantity import Quantity
 from pytest_llmperf.suitefile.workloads import Workloads
+
+MOST_SHARE = 0.9
+"""Of a margin that is a share, or of a metric that is one: a throughput that falls to a tenth is no throughput."""
+MOST_LENGTH = MOST_INJECTED / 2
+"""Of a margin in tokens per step: twice the margin is what a proof that the gate can fail has to take away."""
+MOST_CV = 0.5
+"""Of a declared variation, as a share or in the unit: through more noise than that no loss shows."""
 
 
 def resolve_gates(draft: Draft, keys: SuiteKeys, workloads: Workloads) -> tuple[Gate, ...]:
@@ -43,7 +51,8 @@ def margin_of(draft: Draft, path: KeyPath, metric: Metric, written: Quantity | L
     """The margin on the metric's scale; the metric's own where none is written, and for ``auto``."""
     if written is None or written == "auto":
         return metric.margin
-    value = _on_scale(draft, path, metric, written)
+    most = MOST_LENGTH if metric.unit and metric.scale == "absolute" else MOST_SHARE
+    value = _on_scale(draft, path, metric, written, most, "hardly any loss is larger, so the gate could not fail")
     if value == 0:
         draft.report(path, f"{written} must be more than nothing: no measurement can show a loss of zero")
     return value
@@ -64,9 +73,7 @@ def check_reference(draft: Draft, path: KeyPath, name: str, keys: SuiteKeys) -> 
 def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, workloads: Workloads) -> Gate:
     path: KeyPath = ("gates", metric.name)
     margin = margin_of(draft, (*path, "margin"), metric, entry.margin)
-    cv = None if entry.cv is None else _on_scale(draft, (*path, "cv"), metric, entry.cv)
-    if cv == 0 and metric.timing:
-        draft.report((*path, "cv"), f"0 declares an exact count, and {metric.name} is a time; leave cv out, or say 1%")
+    cv = None if entry.cv is None else _cv(draft, (*path, "cv"), metric, entry.cv)
     if entry.margin == "auto":
         _check_auto(draft, path, metric, entry)
     if entry.reference is not None:
@@ -86,6 +93,15 @@ def _gate(draft: Draft, metric: Metric, entry: GateKeys, keys: SuiteKeys, worklo
     )
 
 
+def _cv(draft: Draft, path: KeyPath, metric: Metric, written: Quantity) -> float:
+    value = _on_scale(
+        draft, path, metric, written, MOST_CV, "no loss shows through more noise, so the gate could not fail"
+    )
+    if value == 0 and metric.timing:
+        draft.report(path, f"0 declares an exact count, and {metric.name} is a time; leave cv out, or say 1%")
+    return value
+
+
 def _check_auto(draft: Draft, path: KeyPath, metric: Metric, entry: GateKeys) -> None:
     place = (*path, "margin")
     if entry.reference is not None:
@@ -101,18 +117,20 @@ def example_margin(metric: Metric) -> str:
     return f"{metric.margin:g}" if metric.scale == "absolute" else f"{100 * metric.margin:g}%"
 
 
-def _on_scale(draft: Draft, path: KeyPath, metric: Metric, written: Quantity) -> float:
-    """A share for ratio metrics, the number in the metric's unit for absolute ones."""
-    if metric.scale == "ratio":
-        if written.share >= 1:
-            hint = f"; did you mean {written}%?" if written.value < 100 else ""  # noqa: PLR2004
-            draft.report(path, f"{written} must be a share below 1 or a percentage below 100%{hint}")
-        return written.share
-    if written.percent:
+def _on_scale(draft: Draft, path: KeyPath, metric: Metric, written: Quantity, most: float, why: str) -> float:
+    """A share for ratio metrics, the number in the metric's unit for absolute ones; more than ``most`` is reported."""
+    if metric.scale == "absolute" and written.percent:
         unit = f" in {metric.unit}" if metric.unit else ""
         draft.report(path, f"{written}: {metric.name} is judged by its absolute difference; "
                      f"write a number{unit}, such as {metric.margin:g}")  # fmt: skip
-    return written.value
+        return written.value
+    value = written.value if metric.scale == "absolute" else written.share
+    if value > most:
+        slip = metric.scale == "ratio" and not written.percent and 1 <= value <= 100 * most
+        hint = f"; did you mean {written}%?" if slip else ""
+        limit = f"{most:.0%} or {most:g}" if metric.scale == "ratio" else f"{most:g} {metric.unit}".rstrip()
+        draft.report(path, f"{written} must be at most {limit}: {why}{hint}")
+    return value
 
 
 def _check_only(draft: Draft, path: KeyPath, names: list[str], workloads: Workloads) -> None:

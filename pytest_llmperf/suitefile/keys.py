@@ -148,9 +148,11 @@ class MatrixKeys(Keys):
 class GateKeys(Keys):
     """One entry of ``gates:`` as a mapping."""
 
-    margin: Margin | None = _about("The loss that must not pass, or auto: by the calibration; default by metric.")
+    margin: Margin | None = _about(
+        "The loss that must not pass, at most 90%, or auto: by the calibration; default by metric."
+    )
     reference: Text | None = _about("The arm to compare with in the same session; default: the stored baseline.")
-    cv: Variation | None = _about("Declared variation between runs; 0 declares an exact count.")
+    cv: Variation | None = _about("Declared variation between runs, at most 50%; 0 declares an exact count.")
     only: Names | None = _about("Judge this metric for these arms and workloads only.")
 
 
@@ -160,7 +162,7 @@ class RelationKeys(Keys):
     metric: Text | None = _about("The metric that is compared.")
     vs: Text | None = _about("The arm to compare with in the same session.")
     at_least: Times | None = _about("How many times as good it must be: 1.1 for a tenth better; default: no worse.")
-    margin: Margin | None = _about("The loss that must not pass; default by metric.")
+    margin: Margin | None = _about("The loss that must not pass, at most 90%; default by metric.")
     only: Names | None = _about("Compare under these workloads only.")
 
 
@@ -168,13 +170,13 @@ class FailureKeys(Keys):
     """``failed_requests:``."""
 
     allowed: Share | None = _about("The share of requests that an engine in order may lose; default 0.1%.")
-    limit: Share | None = _about("The share that must be excluded for PASSED; default 1%.")
+    limit: Share | None = _about("The share that must be excluded for PASSED, at most 50%; default 1%.")
 
 
 class QuarantineKeys(Keys):
     """One entry of ``quarantine:``."""
 
-    cases: Text | None = _about("The id of a case, or a pattern of ids with * and ?.")
+    cases: Text | None = _about("The id of a case, or a pattern of ids with * and ? that names an arm or a workload.")
     metrics: Names | None = _about("The metrics whose red does not count; default: all.")
     owner: Text | None = _about("Who ends it.")
     why: Text | None = _about("The reason.")

@@ -32,6 +32,8 @@ STALL_TIMEOUT_S = 300.0
 REQUEST_TIMEOUT_S = 1800.0
 """Half an hour: many times the longest end-to-end latency of a published benchmark at full burst (about 100 s on
 average), and still within the usual bound of a CI job."""
+MOST_FAILED = 0.5
+"""Of the limit of failed requests: an engine that loses more than every other one serves nobody."""
 
 SHORTEST_TELEMETRY_INTERVAL_S = 0.1
 """NVIDIA's own monitor calls what it reads faster invalid on Hopper."""
@@ -144,6 +146,10 @@ def _failures(draft: Draft, keys: FailureKeys | None) -> FailureGate | None:
     default, path = FailureGate(), ("failed_requests",)
     allowed = default.allowed if keys.allowed is None else keys.allowed
     limit = default.limit if keys.limit is None else keys.limit
+    if limit > MOST_FAILED:
+        draft.report((*path, "limit"), f"{100 * limit:.12g}% must be at most {MOST_FAILED:.0%}: an engine that "
+                     "loses more than every other request is not in order; the default is 1%")  # fmt: skip
+        return None
     try:
         return FailureGate(allowed=allowed, limit=limit)
     except ValueError as error:

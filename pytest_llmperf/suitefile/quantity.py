@@ -40,7 +40,7 @@ class Quantity:
         return self.value / 100 if self.percent else self.value
 
     def __str__(self) -> str:
-        return f"{self.value:g}%" if self.percent else f"{self.value:g}"
+        return f"{self.value:.12g}%" if self.percent else f"{self.value:.12g}"
 
 
 def seconds(value: object) -> float:

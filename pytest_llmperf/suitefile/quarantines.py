@@ -45,8 +45,11 @@ def _quarantine(
     for key, example in _EXAMPLES.items():
         if getattr(entry, key) is None and not draft.is_excused((*path, key)):
             draft.report(path, f"needs {key!r}, such as {key}: {example}")
-    if entry.cases is not None and ids and not any(fnmatchcase(each, entry.cases) for each in ids):
-        draft.report((*path, "cases"), f"no case of this suite is {entry.cases!r}{_guess(entry.cases, ids)}")
+    for key in ("owner", "why"):
+        if (text := getattr(entry, key)) is not None and not _visible(text):
+            draft.report((*path, key), f"{text!r} shows nothing; write {_EXAMPLES[key]}")
+    if entry.cases is not None and (wrong := _wrong_cases(entry.cases, ids)):
+        draft.report((*path, "cases"), wrong)
     for place, name in enumerate(entry.metrics or ()):
         if name not in METRICS:
             draft.report((*path, "metrics", place), f"unknown metric {name!r}{did_you_mean(name, METRICS)}")
@@ -62,6 +65,22 @@ def _quarantine(
         until=entry.until,
         line=draft.line(path),
     )
+
+
+def _visible(text: str) -> bool:
+    """Whether a reader sees any of it: zero-width characters and controls are not printable."""
+    return any(each.isprintable() and not each.isspace() for each in text)
+
+
+def _wrong_cases(pattern: str, ids: list[str]) -> str:
+    """What is wrong with a pattern of cases, "" for nothing. No ids: they are not known."""
+    if not any(each.isalnum() for each in pattern):
+        return f"{pattern!r} names no arm and no workload, and would excuse the whole suite; write such as 'ARM/*'"
+    if "[" in pattern:
+        return f"{pattern!r} holds a '['; only * and ? stand for other text"
+    if ids and not any(fnmatchcase(each, pattern) for each in ids):
+        return f"no case of this suite is {pattern!r}{_guess(pattern, ids)}"
+    return ""
 
 
 def _guess(pattern: str, ids: list[str]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_llmperf.baseline import Store, parse, reference, split
+from pytest_llmperf.baseline.document import MAX_BYTES
 from pytest_llmperf.checks.comparability import changed
 from pytest_llmperf.errors import BaselineError
 from tests.unit.baseline.examples import CALIBRATED, CALIBRATION, EXAMPLE, FACTS
@@ -45,8 +48,26 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     path = store.path(MACHINE, SUITE, "a")
     path.parent.mkdir(parents=True)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(BaselineError, match=r"a\.yaml: cannot be read"):
+    with pytest.raises(BaselineError, match=r"a\.yaml:1: is no text: byte 0 is no UTF-8"):
         store.read(MACHINE, SUITE, "a")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(BaselineError, match=r"a\.yaml: cannot be read: Is a directory"):
+        store.read(MACHINE, SUITE, "a")
+
+
+@pytest.mark.parametrize("letter", ["#", "é"])
+def test_of_a_file_that_is_too_large_no_more_is_read_than_tells_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, letter: str
+) -> None:
+    store = Store(tmp_path)
+    path = store.path(MACHINE, SUITE, EXAMPLE.case)
+    store.write(path, EXAMPLE)
+    path.write_text(path.read_text() + "#" + letter * MAX_BYTES)
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("all of it is read"))
+    monkeypatch.setattr(Path, "read_bytes", lambda *_: pytest.fail("all of it is read"))
+    with pytest.raises(BaselineError, match=r"random-4000-200\.yaml:1: is larger than 256 KiB"):
+        store.read(MACHINE, SUITE, EXAMPLE.case)
 
 
 def test_writing_replaces_the_whole_file_and_leaves_nothing_else(tmp_path: Path) -> None:
@@ -72,6 +93,30 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
         store.write(path, replace(EXAMPLE, environment={}))
     assert store.read(MACHINE, SUITE, EXAMPLE.case) == EXAMPLE
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_of_two_files_none_is_replaced_where_one_cannot_be_written(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (own,) = store.write_case(MACHINE, SUITE, EXAMPLE, any_hardware=False)
+    before = own.read_text()
+    (tmp_path / "any").write_text("")
+    with pytest.raises(BaselineError, match=r"any/.*cannot be written"):
+        store.write_case(MACHINE, SUITE, replace(EXAMPLE, environment={}), any_hardware=True)
+    assert own.read_text() == before
+    assert [each.name for each in own.parent.iterdir()] == [own.name]
+
+
+def test_a_draft_of_a_killed_process_goes_with_the_next_writing_and_that_of_a_living_one_stays(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    path = store.path(MACHINE, SUITE, EXAMPLE.case)
+    path.parent.mkdir(parents=True)
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    names = [f".{path.name}.{pid}.tmp" for pid in (ended.pid, os.getppid(), "mine")]
+    for name in names:
+        (path.parent / name).write_text("half")
+    store.write(path, EXAMPLE)
+    assert {each.name for each in path.parent.iterdir()} == {path.name, *names[1:]}
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

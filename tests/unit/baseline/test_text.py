@@ -50,7 +50,7 @@ def noises(draw: st.DrawFn, metric: str, replays: int) -> Noise:
         session_share=draw(st.none() | PART),
         session_share_interval=draw(st.none() | st.just((low, high))),
         autocorrelation=draw(st.none() | st.floats(-1, 1)),
-        visible=tuple((runs, draw(SIZE)) for runs in draw(st.sampled_from([(1,), (1, 3, 5)]))),
+        visible=tuple((runs, draw(SIZE)) for runs in draw(st.sampled_from([(1, 3, 5), (1, 3, 5, 7)]))),
         margin=draw(st.none() | st.sampled_from(MARGINS)),
         false_alarms=draw(st.integers(0, replays)),
     )
@@ -148,6 +148,7 @@ WRONG_NOISE = [
     ("{1: 1.6 %,", "{0: 1.6 %,", "f:17: calibration.mean_e2el_ms.smallest: '0' must be a whole number, 1 to 1000"),
     ("smallest: {1: 1.6 %, 3: 1.2 %, 5: 1 %}", "smallest: 1 %",
      "f:17: calibration.mean_e2el_ms.smallest: must say the smallest loss by number of runs"),
+    ("3: 1.2 %, ", "", "f:17: calibration.mean_e2el_ms.smallest: 3 missing; write it with `llmperf calibrate --store`"),
     ("margin: 2 %", "margin: 2.5 %", "f:17: calibration.mean_e2el_ms.margin: must be one of 1 %, 2 %, 3 %, 5 %, 7.5 %"),
     ("margin: 2 %, red: 1", "margin: 2 %, red: 13", "f:17: calibration.mean_e2el_ms.red: '13' must be a whole number"),
     ("smallest: {1: 0.01,", "smallest: {1: 1 %,",
@@ -210,6 +211,11 @@ WRONG = [
     ("weights: real", "weight: real", "f:5: refuse_unless.weight: unknown key; did you mean 'weights'?"),
     (", weights: real", "", "f:5: refuse_unless: weights missing; without it anything would count as comparable"),
     ("  driver: 570.86.15", "  driver:", "f:8: environment.driver: must be a text that is not empty"),
+    *[
+        ("  node: node-07", f"  output_tokens: {written}",
+         f"f:12: environment.output_tokens: '{written}' must be a number of tokens, more than 0; restore the file from")
+        for written in ("inf", "abc", "-5", "0", "nan")
+    ],
     ("  node: node-07", "  engine: x", "f:12: environment.engine: is there twice; keep one of them"),
     ("2026-11-30,", "30/11/2026,", "f:13: accepted.on: '30/11/2026' is no date; write it as 2026-11-30"),
     ("commit: 4e0a037, ", "", "f:13: accepted: commit missing; restore from the last commit, or accept a new baseline"),

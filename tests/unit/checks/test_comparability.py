@@ -142,3 +142,11 @@ def test_natural_output_is_compared_where_the_reference_says_it() -> None:
     assert refused_output(said, {}) == "output_tokens: reference 1000.0, here unknown"
     assert "1011 output tokens a run, reference 1000" in refused_output(said, {"output_tokens": "1011.0"})
     assert changed(FACTS | said, FACTS | {"output_tokens": "1011.0"}) == {}
+
+
+@pytest.mark.parametrize("written", ["abc", "inf", "-1000", "nan", "1e999"])
+def test_an_output_that_is_no_number_is_refused_on_either_side(written: str) -> None:
+    right, wrong = {"output_tokens": "1000.0"}, {"output_tokens": written}
+    assert refused_output(right, wrong) == f"output_tokens: reference 1000.0, here {written}"
+    assert refused_output(wrong, right) == f"output_tokens: reference {written}, here 1000.0"
+    assert refused_output(wrong, wrong) == f"output_tokens: reference {written}, here {written}"

@@ -144,15 +144,30 @@ def test_an_old_baseline_is_stale_from_the_day_after_its_time(suite: Suite, stor
     assert times.what == "accepted on 2026-08-31, 91 days ago"
 
 
+@pytest.mark.parametrize(("day", "kinds"), [(TODAY + timedelta(1), []), (date.max, [Kind.BROKEN, Kind.BROKEN])])
+def test_a_baseline_of_a_day_to_come_cannot_be_true(suite: Suite, store: Store, day: date, kinds: list[Kind]) -> None:
+    accepted = Accepted(on=day, commit="4e0a037", why="x")
+    store.write_case(MACHINE, "chat", stored(suite, accepted=accepted), any_hardware=True)
+    found = looked(suite, store)
+    assert [each.kind for each in found] == kinds
+    assert all(each.what == "accepted on 9999-12-31, a day that has not come" for each in found)
+    assert all(each.remedy.startswith("write the right day, or accept a new one") for each in found)
+
+
 @pytest.mark.parametrize(
     ("cases", "until", "what"),
     [
         ("good/*", TODAY, None),
         ("good/*", TODAY - timedelta(1), "expired on 2026-11-29: flaky node"),
         ("god/*", TODAY, "no case of the suite is called so"),
+        ("good/*", TODAY + timedelta(90), None),
+        ("good/*", TODAY + timedelta(91), "ends on 2027-03-01, in 91 days: flaky node"),
+        ("good/*", date.max, "ends on 9999-12-31, in 2912109 days: flaky node"),
     ],
 )
-def test_a_quarantine_that_is_over(suite: Suite, store: Store, cases: str, until: date, what: str | None) -> None:
+def test_a_quarantine_that_is_over_or_never_ends(
+    suite: Suite, store: Store, cases: str, until: date, what: str | None
+) -> None:
     entry = Quarantine(cases=cases, owner="ada", why="flaky node", until=until, line=7)
     found = looked(replace(suite, quarantine=(entry,)), store)
     assert [each.what for each in found] == ([] if what is None else [what])

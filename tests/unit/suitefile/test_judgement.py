@@ -201,7 +201,8 @@ RELATIONS = {
     "too-good": (relation("{metric: output_throughput, vs: toy, at_least: 110}"), "14: relations.b.at_least: 110 must say how many times as good, "),
     "absolute": (relation("{metric: acceptance_length, vs: toy, at_least: 1.1}"), "14: relations.b.at_least: acceptance_length is judged by its absolute difference, not by how many times as good it is; leave at_least out"),
     "auto": (relation("{metric: output_throughput, vs: toy, margin: auto}"), "14: relations.b.margin: auto goes by the calibration in the stored baseline, and a relation has none; write a margin, such as 5%"),
-    "margin": (relation("{metric: output_throughput, vs: toy, margin: 5}"), "14: relations.b.margin: 5 must be a share below 1 or a percentage below 100%; did you mean 5%?"),
+    "margin": (relation("{metric: output_throughput, vs: toy, margin: 5}"), "14: relations.b.margin: 5 must be at most 90% or 0.9: hardly any loss is larger, so the gate could not fail; did you mean 5%?"),
+    "margin-of-all": (relation("{metric: output_throughput, vs: toy, margin: 99.999999%}"), "14: relations.b.margin: 99.999999% must be at most 90% or 0.9: hardly any loss is larger"),
     "only": (relation("{metric: output_throughput, vs: toy, only: [lang]}"), "14: relations.b.only[0]: unknown workload 'lang'; did you mean 'long'?"),
     "only-elsewhere": (relation("{metric: output_throughput, vs: toy, only: [long]}", "c"), "14: relations.c.only: 'c' runs under none of these; "),
     "vs-elsewhere": (relation("{metric: output_throughput, vs: c}"), "14: relations.b.vs: 'c' does not run under 'long'; name by only the workloads that both arms run under"),
@@ -217,6 +218,7 @@ RELATIONS = {
 FAILURES = {
     "order": (BASE + "failed_requests: {allowed: 2%}\n", "10: failed_requests: allowed 0.02 and limit 0.01: need 0 <= allowed < limit <= 1"),
     "share": (BASE + "failed_requests: {limit: 5}\n", "10: failed_requests.limit: 5 must be a share of at most 1 or a percentage of at most 100%; did you mean 5%?"),
+    "most": (BASE + "failed_requests: {allowed: 99%, limit: 100%}\n", "10: failed_requests.limit: 100% must be at most 50%: an engine that loses more than every other request is not in order; the default is 1%"),
     "percentage": (BASE + "failed_requests: {limit: 101%}\n", "10: failed_requests.limit: '101%' must be a share of at most 1 or a percentage of at most 100%"),
     "negative": (BASE + "failed_requests: {allowed: -1}\n", "10: failed_requests.allowed: -1 must be finite and not negative"),
     "wrong-and-out-of-order": (BASE + "failed_requests: {allowed: 2%, limit: many}\n", "10: failed_requests.limit: 'many' must be a number or a percentage, such as 0.03 or 3%"),
@@ -233,6 +235,11 @@ QUARANTINES = {
     "cases": (quarantine("toy/words", "toy/wrds"), "15: quarantine[0].cases: no case of this suite is 'toy/wrds'; did you mean 'toy/words'?"),
     "pattern": (quarantine("toy/words", "toi/*"), "15: quarantine[0].cases: no case of this suite is 'toi/*'; did you mean 'toy/*'?"),
     "unlike": (quarantine("toy/words", "vllm-nightly/sharegpt"), "15: quarantine[0].cases: no case of this suite is 'vllm-nightly/sharegpt'; its ids are such as 'toy/words'"),
+    "everything": (quarantine("toy/words", "'*'"), "15: quarantine[0].cases: '*' names no arm and no workload, and would excuse the whole suite; write such as 'ARM/*'"),
+    "everything-else": (quarantine("toy/words", "'??*/*'"), "15: quarantine[0].cases: '??*/*' names no arm and no workload"),
+    "brackets": (quarantine("toy/words", "'[!x]*'"), "15: quarantine[0].cases: '[!x]*' holds a '['; only * and ? stand for other text"),
+    "blank-owner": (quarantine("owner: me", "owner: ' '"), "15: quarantine[0].owner: ' ' shows nothing; write a name or a team"),
+    "invisible-why": (quarantine("why: known", 'why: "\\u200b"'), "15: quarantine[0].why: '\\u200b' shows nothing; write what is known of it"),
     "variant": (quarantine("toy/words", "bad/words"), "15: quarantine[0].cases: no case of this suite is 'bad/words'; did you mean "),
     "metric": (quarantine("owner", "metrics: [mean_tpot], owner"), "15: quarantine[0].metrics[0]: unknown metric 'mean_tpot'; did you mean 'mean_tpot_ms'?"),
     "ungated": (quarantine("owner", "metrics: [output_throughput, mean_tpot_ms], owner"), "15: quarantine[0].metrics[1]: no gate judges 'mean_tpot_ms'; known: output_throughput"),
@@ -304,3 +311,16 @@ def test_a_case_never_has_a_metric_twice_against_one_reference(load: Load) -> No
     )
     for case in suitefile.expand(suite):
         assert len(set(pairs(case))) == len(case.gates)
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "output_throughput: 90%",
+        "mean_e2el_ms: {margin: 0.9, cv: 50%}",
+        "acceptance_rate: 0.9",
+        "acceptance_length: {margin: 5, cv: 0.5}",
+    ],
+)
+def test_the_largest_that_can_still_fail_is_accepted(gate: str, load: Load) -> None:
+    assert len(load(with_line("output_throughput: 5%", gate) + "failed_requests: {limit: 50%}\n").gates) == 1

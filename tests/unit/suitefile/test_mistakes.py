@@ -135,8 +135,13 @@ KINDS = {
 }  # fmt: skip
 
 MARGINS = {
-    "above-one": (with_line("5%", "40"), "9: gates.output_throughput: 40 must be a share below 1 or a percentage below 100%; did you mean 40%?"),
-    "all-of-it": (with_line("5%", "100%"), "9: gates.output_throughput: 100% must be a share below 1 or a percentage below 100%"),
+    "above-one": (with_line("5%", "40"), "9: gates.output_throughput: 40 must be at most 90% or 0.9: hardly any loss is larger, so the gate could not fail; did you mean 40%?"),
+    "all-of-it": (with_line("5%", "100%"), "9: gates.output_throughput: 100% must be at most 90% or 0.9: hardly any loss is larger, so the gate could not fail"),
+    "nearly-all": (with_line("5%", "{margin: 90.1%}"), "9: gates.output_throughput.margin: 90.1% must be at most 90% or 0.9: hardly any loss is larger"),
+    "all-lengths": (with_line("output_throughput: 5%", "acceptance_length: {margin: 1000000000}"), "9: gates.acceptance_length.margin: 1000000000 must be at most 5 tok/step: hardly any loss is larger"),
+    "all-of-a-rate": (with_line("output_throughput: 5%", "acceptance_rate: {margin: 1}"), "9: gates.acceptance_rate.margin: 1 must be at most 0.9: hardly any loss is larger"),
+    "noise": (with_line("5%", "{cv: 99.9%}"), "9: gates.output_throughput.cv: 99.9% must be at most 50% or 0.5: no loss shows through more noise, so the gate could not fail"),
+    "noise-of-counts": (with_line("output_throughput: 5%", "acceptance_length: {cv: 1e9}"), "9: gates.acceptance_length.cv: 1000000000 must be at most 0.5 tok/step: no loss shows through more noise"),
     "zero": (with_line("5%", "0"), "9: gates.output_throughput: 0 must be more than nothing: no measurement can show a loss of zero"),
     "negative": (with_line("5%", "{margin: -0.1}"), "9: gates.output_throughput.margin: -0.1 must be finite and not negative"),
     "text": (with_line("5%", "atuo"), "9: gates.output_throughput: 'atuo' must be a number, a percentage such as 3%, or auto"),
@@ -145,7 +150,7 @@ MARGINS = {
     "auto-exact": (with_line("output_throughput: 5%", "acceptance_length: {margin: auto, cv: 0}"), "9: gates.acceptance_length.margin: auto goes by the noise that calibration found, and cv: 0 declares that there is none; write a margin, such as 0.03"),
     "absolute": (with_line("output_throughput: 5%", "acceptance_length: 3%"), "9: gates.acceptance_length: 3%: acceptance_length is judged by its absolute difference; write a number in tok/step, such as 0.03"),
     "absolute-cv": (with_line("output_throughput: 5%", "acceptance_rate: {cv: 3%}"), "9: gates.acceptance_rate.cv: 3%: acceptance_rate is judged by its absolute difference; write a number, such as 0.02"),
-    "cv": (with_line("5%", "{cv: 2}"), "9: gates.output_throughput.cv: 2 must be a share below 1 or a percentage below 100%; did you mean 2%?"),
+    "cv": (with_line("5%", "{cv: 2}"), "9: gates.output_throughput.cv: 2 must be at most 50% or 0.5: no loss shows through more noise, so the gate could not fail; did you mean 2%?"),
 }  # fmt: skip
 
 LOADS = {
