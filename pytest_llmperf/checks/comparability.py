@@ -40,6 +40,12 @@ OUTPUT_TOLERANCE = 0.01
 INJECTED = "injected"
 """A loss that was made on purpose."""
 
+ASKED_AS = "asked_as"
+"""What the command line made of a suite for one session (``endpoint``, ``A/B``, KEY=VALUE); absent without."""
+
+SUBJECT = (ASKED_AS, "engine")
+"""Facts that must be equal for sessions to be nights of one case: other ones are of another subject."""
+
 COMPARE = (*ENGINE, *MACHINE, SLO, INJECTED)
 """Facts that are stored with a baseline and shown when they differ, in the order in which they are shown."""
 
@@ -59,6 +65,15 @@ def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> lis
             continue
         reasons.append(f"{key}: baseline {_short(wanted)}, here {_short(found)}")
     return reasons
+
+
+def other_subject(wanted: Mapping[str, str], facts: Mapping[str, str]) -> list[str]:
+    """Why a session is no night of the same thing: one text per fact of ``SUBJECT`` that differs."""
+    return [
+        f"{key}: {facts.get(key) or 'plain'}, not {wanted.get(key) or 'plain'}"
+        for key in SUBJECT
+        if (facts.get(key) or "") != (wanted.get(key) or "")
+    ]
 
 
 def _told_to_lose(facts: Mapping[str, str]) -> bool:

@@ -55,7 +55,7 @@ def recent(
     """The last ``MOST_SESSIONS`` valid sessions of a case that may be compared with what has ``facts``.
 
     Candidates of the case's own arm alone; runs with failed requests, an injected loss, or other facts of
-    ``comparability.REFUSE`` are passed over, and so are the values that a run's findings make invalid.
+    ``comparability.REFUSE`` or ``SUBJECT`` are passed over, and so are the values that a run's findings make invalid.
 
     Args:
         save: folder of the saved runs.
@@ -120,6 +120,8 @@ def _usable(saved: SavedFacts, metrics: Collection[str], facts: Mapping[str, str
     """The values of ``metrics`` that a night with ``facts`` may be compared with."""
     run = saved.run
     if is_variant(run.case, run.arm) or unfit(saved) or comparability.refusals(facts, run.environment):
+        return {}
+    if comparability.other_subject(facts, run.environment):
         return {}
     answered = {comparability.OUTPUT: str(saved.totals["total_output_tokens"] or 0)}
     if comparability.refused_output(facts, answered):

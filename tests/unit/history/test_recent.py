@@ -76,6 +76,10 @@ def test_the_newest_twenty_alone(tmp_path: Path) -> None:
         {"facts": {"weights": "dummy"}},
         {"facts": {"acceptance": "synthetic"}},
         {"facts": {"client_placement": "remote"}},
+        {"facts": {"engine": "external", comparability.ASKED_AS: "endpoint"}},
+        {"facts": {"engine": "sglang"}},
+        {"facts": {comparability.ASKED_AS: "A/B"}},
+        {"facts": {comparability.ASKED_AS: "engines.new.args=--fast"}},
         {"records": HALF_FAILED},
         {"records": HALF_FAILED, "failures": FailureGate(allowed=0.1, limit=0.4)},
         {"findings": (Finding(check="x", status=Status.FAIL, policy="require", metrics=None),)},
@@ -102,6 +106,14 @@ def test_what_is_no_recent_session(other: dict[str, Any], root: Path) -> None:
 def test_what_is_one(same: dict[str, Any], root: Path) -> None:
     save(root, 0.5, {THROUGHPUT: 1.0}, **same)
     assert seen(root) == [*NIGHTS, 1.0]
+
+
+def test_nights_that_were_asked_in_another_way_have_recent_sessions_of_their_own(root: Path) -> None:
+    asked_as = {comparability.ASKED_AS: "engines.new.args=--fast"}
+    for night in range(FEWEST_SESSIONS, 0, -1):
+        save(root, night - 0.5, {THROUGHPUT: 200.0 + night}, facts=asked_as)
+    assert seen(root, facts={**FACTS, **asked_as}) == [205.0, 204.0, 203.0, 202.0, 201.0]
+    assert seen(root) == NIGHTS
 
 
 def test_the_sessions_that_are_being_judged_are_not_their_own_reference(root: Path) -> None:
