@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from pytest_llmperf.errors import SavedRunError, shown
 from pytest_llmperf.history.folder import RECORDS, RUN
@@ -97,6 +98,12 @@ class _Stored(BaseModel):
     total_input_tokens: int | None
     total_output_tokens: int | None
     llmperf: _Ours
+
+    @field_validator("date")
+    @classmethod
+    def _time(cls, value: str) -> str:
+        datetime.fromisoformat(value)
+        return value
 
     def totals(self) -> dict[str, float | int | None]:
         """Those of ``archive.totals``."""

@@ -128,9 +128,18 @@ def test_too_old_is_sixty_days(root: Path) -> None:
 
 
 def test_what_ran_until_a_baseline_was_accepted_is_another_engine(root: Path) -> None:
-    save(root, -0.5, {THROUGHPUT: 1.0}, session="later")
+    save(root, 0.5, {THROUGHPUT: 1.0}, session="later")
     assert seen(root, since=date(2026, 11, 24)) == [*NIGHTS[1:], 1.0]
     assert seen(root, since=date(2026, 11, 27)) == []  # three sessions are too few
+    assert seen(root, since=date(9999, 12, 31)) == []
+
+
+def test_runs_of_a_clock_that_was_ahead_are_no_nights(root: Path) -> None:
+    for ahead in range(1, MOST_SESSIONS + 1):
+        save(root, -ahead, {THROUGHPUT: 300.0})
+    assert seen(root) == NIGHTS
+    save(root, -0.006, {THROUGHPUT: 1.0})  # nine minutes: another machine's clock
+    assert seen(root) == [*NIGHTS, 1.0]
 
 
 def test_four_sessions_are_no_reference(tmp_path: Path) -> None:
