@@ -7,7 +7,8 @@ is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from pytest_llmperf.model.slo import GOODPUT
 
@@ -29,6 +30,9 @@ TIMING_ONLY = ("client", "client_placement")
 
 ENGINE = ("engine", "engine_version", "image", "model", "model_revision", "model_digest", "args", "options", "env")
 MACHINE = ("node", "gpu", "driver", "cuda", "governor")
+BUILD = (*ENGINE, "driver")
+"""Facts that are equal in one build: the noise between its starts, on whatever nodes of a class, is its own."""
+
 SLO = "slo"
 """The limits of goodput: what else was measured is comparable whatever they were."""
 OUTPUT = "output_tokens"
@@ -74,6 +78,12 @@ def other_subject(wanted: Mapping[str, str], facts: Mapping[str, str]) -> list[s
         for key in SUBJECT
         if (facts.get(key) or "") != (wanted.get(key) or "")
     ]
+
+
+def other_build(wanted: Mapping[str, str], facts: Mapping[str, str]) -> list[str]:
+    """Why a session is none of the same build: one text per fact of ``BUILD`` that differs."""
+    differing = changed(wanted, facts)
+    return [f"{key}: {differing[key][1]}, not {differing[key][0]}" for key in BUILD if key in differing]
 
 
 def _told_to_lose(facts: Mapping[str, str]) -> bool:
@@ -131,6 +141,18 @@ def changed(reference: Mapping[str, str], candidate: Mapping[str, str]) -> dict[
         if before != after and not unknown:
             differing[key] = (before, after)
     return differing
+
+
+def spread(environments: Iterable[Mapping[str, str]]) -> dict[str, dict[str, int]]:
+    """Facts of ``COMPARE`` that are not the same in all of ``environments``: key -> value -> in how many.
+
+    What none of them would say is "none", as in ``changed``; a fact of the machine counts where it is stated.
+    """
+    found = list(environments)
+    counted = {key: Counter(facts.get(key) or "none" for facts in found) for key in COMPARE}
+    for key in MACHINE:
+        counted[key].pop("none", None)
+    return {key: dict(values) for key, values in counted.items() if len(values) > 1}
 
 
 def _short(value: str) -> str:

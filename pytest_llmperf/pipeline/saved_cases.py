@@ -61,6 +61,15 @@ class SavedCase:
                 kept.append(saved)
         return replace(self, runs=kept, left_out=left_out)
 
+    def of_one_build(self) -> SavedCase:
+        """The same without the runs of another build than that of the newest one."""
+        why = {saved.run.id: comparability.other_build(self.facts, saved.run.environment) for saved in self.runs}
+        left_out = {
+            run: f"another build than the newest run: {'; '.join(reasons)}" for run, reasons in why.items() if reasons
+        }
+        kept = [saved for saved in self.runs if saved.run.id not in left_out]
+        return replace(self, runs=kept, left_out={**self.left_out, **left_out})
+
     def measurement(self, gates: Sequence[Gate] = ()) -> Measurement:
         """One value per metric and run; ``order`` counts through all runs, as each session begins with 0.
 

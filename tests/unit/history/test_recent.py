@@ -46,7 +46,7 @@ NIGHTS = [106.0, 105.0, 104.0, 103.0, 102.0, 101.0]
 
 
 def test_sessions_are_a_reference_in_order_of_time(root: Path) -> None:
-    save(root, 0.99, {THROUGHPUT: 90.0}, session="20261129T030000-new")  # the second run of last night
+    save(root, 0.99, {THROUGHPUT: 90.0}, session="20251129T030000-new")  # the second run of last night
     found = asked(root)
     assert found.measurement is not None
     assert [each.value for each in found.measurement.of(THROUGHPUT)] == [*NIGHTS, 90.0]
@@ -129,8 +129,8 @@ def test_too_old_is_sixty_days(root: Path) -> None:
 
 def test_what_ran_until_a_baseline_was_accepted_is_another_engine(root: Path) -> None:
     save(root, 0.5, {THROUGHPUT: 1.0}, session="later")
-    assert seen(root, since=date(2026, 11, 24)) == [*NIGHTS[1:], 1.0]
-    assert seen(root, since=date(2026, 11, 27)) == []  # three sessions are too few
+    assert seen(root, since=date(2025, 11, 24)) == [*NIGHTS[1:], 1.0]
+    assert seen(root, since=date(2025, 11, 27)) == []  # three sessions are too few
     assert seen(root, since=date(9999, 12, 31)) == []
 
 
