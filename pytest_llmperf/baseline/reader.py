@@ -68,6 +68,9 @@ class _Reader(Document):
             metrics=metrics,
         )
 
+    def facts(self, node: Node, path: str) -> dict[str, str]:
+        return {key: self.text(value, f"{path}.{key}") for key, value in self.mapping(node, path, None, ()).items()}
+
     def environment(self, node: Node) -> dict[str, str]:
         path, nodes = "environment", self.mapping(node, "environment", None, ())
         found = {key: self.text(value, f"{path}.{key}") for key, value in nodes.items()}

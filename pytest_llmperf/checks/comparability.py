@@ -8,7 +8,8 @@ is ignored.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_llmperf.checks.hardware import CLASS, differences
 from pytest_llmperf.model.slo import GOODPUT
@@ -39,6 +40,9 @@ ENGINE = (
     "environment",
 )  # fmt: skip
 MACHINE = ("node", "gpu", "driver", "cuda", "governor")
+BUILD = (*ENGINE, "driver")
+"""Facts that are equal in one build: the noise between its starts, on whatever nodes of a class, is its own."""
+
 SLO = "slo"
 """The limits of goodput: what else was measured is comparable whatever they were."""
 OUTPUT = "output_tokens"
@@ -49,6 +53,12 @@ OUTPUT_TOLERANCE = 0.01
 
 INJECTED = "injected"
 """A loss that was made on purpose."""
+
+ASKED_AS = "asked_as"
+"""What the command line made of a suite for one session (``endpoint``, ``A/B``, KEY=VALUE); absent without."""
+
+SUBJECT = (ASKED_AS, "engine")
+"""Facts that must be equal for sessions to be nights of one case: other ones are of another subject."""
 
 COMPARE = (*ENGINE, *MACHINE, SLO, INJECTED)
 """Facts that are stored with a baseline and shown when they differ, in the order in which they are shown."""
@@ -69,6 +79,21 @@ def refusals(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> lis
             continue
         reasons.append(f"{key}: baseline {_short(wanted)}, here {_short(found)}")
     return [*reasons, *_conditions(baseline_facts, facts)]
+
+
+def other_subject(wanted: Mapping[str, str], facts: Mapping[str, str]) -> list[str]:
+    """Why a session is no night of the same thing: one text per fact of ``SUBJECT`` that differs."""
+    return [
+        f"{key}: {facts.get(key) or 'plain'}, not {wanted.get(key) or 'plain'}"
+        for key in SUBJECT
+        if (facts.get(key) or "") != (wanted.get(key) or "")
+    ]
+
+
+def other_build(wanted: Mapping[str, str], facts: Mapping[str, str]) -> list[str]:
+    """Why a session is none of the same build: one text per fact of ``BUILD`` that differs."""
+    differing = changed(wanted, facts)
+    return [f"{key}: {differing[key][1]}, not {differing[key][0]}" for key in BUILD if key in differing]
 
 
 def _conditions(baseline_facts: Mapping[str, str], facts: Mapping[str, str]) -> Iterator[str]:
@@ -154,6 +179,18 @@ def changed(reference: Mapping[str, str], candidate: Mapping[str, str]) -> dict[
         if before != after and not unknown:
             differing[key] = (before, after)
     return differing
+
+
+def spread(environments: Iterable[Mapping[str, str]]) -> dict[str, dict[str, int]]:
+    """Facts of ``COMPARE`` that are not the same in all of ``environments``: key -> value -> in how many.
+
+    What none of them would say is "none", as in ``changed``; a fact of the machine counts where it is stated.
+    """
+    found = list(environments)
+    counted = {key: Counter(facts.get(key) or "none" for facts in found) for key in COMPARE}
+    for key in MACHINE:
+        counted[key].pop("none", None)
+    return {key: dict(values) for key, values in counted.items() if len(values) > 1}
 
 
 def _short(value: str) -> str:

@@ -175,14 +175,20 @@ def _lag(client: ClientFacts, metrics: Mapping[str, float], gates: Sequence[Gate
 
 
 def _moved_by_lag(name: str, client: ClientFacts, metrics: Mapping[str, float]) -> float | None:
-    """The share by which lag could have moved a metric; None when the run has no value for it."""
+    """The share by which lag could have moved a metric; None when the run has no value for it.
+
+    A value of 0 (the median of gaps between chunks that came together) is moved by any.
+    """
     own = any(part in name for part in ("_ttft_", "_e2el_", "_itl_")) and name not in _SUMS_OF_GAPS
     base_ms = metrics.get(name if own else "mean_e2el_ms")
     if base_ms is None:
         return None
+    lag_ms = client.lag_p99_ms if name.startswith("p9") else client.lag_mean_ms
     if name.startswith("median_"):
-        return client.lag_p50_ms / base_ms
-    return (client.lag_p99_ms if name.startswith("p9") else client.lag_mean_ms) / base_ms
+        lag_ms = client.lag_p50_ms
+    if base_ms == 0:
+        return math.inf if lag_ms > 0 else 0.0
+    return lag_ms / base_ms
 
 
 def _cpu(client: ClientFacts, gates: Sequence[Gate]) -> Finding:

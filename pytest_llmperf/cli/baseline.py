@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 _ABOUT_ACCEPT = """\
 Takes the candidate runs that sessions have saved, grouped by server start, and writes them as the baseline of their
-case. The difference is shown as a review will show it. Runs that are invalid, failed, made with a loss on purpose, or
-not comparable with the newest one are left out, and named.
+case. The difference is shown as a review will show it. Runs that are invalid, failed, made with a loss on purpose, of
+another engine or command line than the newest one, or not comparable with it are left out, and named; of those that are
+kept it is said in which facts they differ.
 """
 
 
@@ -128,8 +129,12 @@ def _tell(case: SavedCase, done: Acceptance) -> None:
     from pytest_llmperf.metrics.definitions import METRICS  # noqa: PLC0415 (--help answers at once)
     from pytest_llmperf.reports.layout import change  # noqa: PLC0415
 
-    for run in done.left_out.keys() - case.left_out.keys():
-        print(f"left out: {run}: {done.left_out[run]}", file=sys.stderr)
+    for run, why in done.left_out.items():
+        if run not in case.left_out:
+            print(f"left out: {run}: {why}", file=sys.stderr)
+    for fact, values in done.spread.items():
+        counted = ", ".join(f"{value} ({sessions})" for value, sessions in values.items())
+        print(f"{case.case}: sessions differ in {fact}: {counted}", file=sys.stderr)
     for line in (line for file in done.changes for line in file.diff()):
         print(line)
     for name, (before, after) in done.moved.items():

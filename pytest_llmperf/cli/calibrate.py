@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pytest_llmperf.pipeline.saved_cases import SavedCase
 
 _ABOUT = """\
-Takes the candidate runs that sessions of ONE build have saved, grouped by server start, and says of each metric how
-much it differs from run to run and from start to start, what loss can be seen, and the smallest margin that fits. Two
-sessions are the least; ten with two runs each are worth something. With --store it is kept in the baseline files that
-the cases have, and the difference is shown as a review will show it.
+Takes the candidate runs that sessions of ONE build, the newest run's, have saved, grouped by server start, and says of
+each metric how much it differs from run to run and from start to start, what loss can be seen, and the smallest margin
+that fits. Two sessions are the least; ten with two runs each are worth something. Runs that are left out are named.
+With --store it is kept in the baseline files that the cases have, and the difference is shown as a review will show it.
 """
 
 
@@ -60,8 +60,9 @@ def _calibrate(arguments: argparse.Namespace) -> int:
             print(f"{case.case} on {case.arm}: {error}", file=sys.stderr)
             status = USAGE
             continue
-        for run in done.left_out.keys() - case.left_out.keys():
-            print(f"left out: {run}: {done.left_out[run]}", file=sys.stderr)
+        for run, why in done.left_out.items():
+            if run not in case.left_out:
+                print(f"left out: {run}: {why}", file=sys.stderr)
         found[f"{case.suite} {case.case} on {case.arm}"] = done
     if arguments.json:
         print(json.dumps({name: done.calibration.to_dict() for name, done in found.items()}, indent=1))

@@ -41,7 +41,8 @@ def read_cases(paths: Sequence[Path]) -> tuple[list[SavedCase], list[str]]:
     Raises:
         UsageError: no run is there, or none can be read.
     """
-    from pytest_llmperf.errors import SavedRunError, UsageError  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.clock import CLOCK  # noqa: PLC0415 (--help answers at once)
+    from pytest_llmperf.errors import SavedRunError, UsageError  # noqa: PLC0415
     from pytest_llmperf.history import read_facts  # noqa: PLC0415
     from pytest_llmperf.pipeline.saved import find_runs  # noqa: PLC0415
     from pytest_llmperf.pipeline.saved_cases import by_case  # noqa: PLC0415
@@ -52,7 +53,7 @@ def read_cases(paths: Sequence[Path]) -> tuple[list[SavedCase], list[str]]:
             saved.append(read_facts(folder))
         except SavedRunError as error:
             unreadable.append(str(error))
-    cases = by_case(saved)
+    cases = by_case(saved, now=CLOCK.utc_now())
     if not cases:
         first = f"; {unreadable[0]}" if unreadable else ""
         raise UsageError(f"{', '.join(map(str, paths))}: no candidate run that can be read{first}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from datetime import datetime
 
 from pytest_llmperf.checks import comparability
+from pytest_llmperf.history.folder import AHEAD
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.finding import Finding
 from pytest_llmperf.model.saved_run import SavedFacts
@@ -29,6 +31,12 @@ def unfit(saved: SavedFacts) -> str:
         return f"a loss was made on purpose: {run.environment[comparability.INJECTED]}"
     whole = [str(finding) for finding in run.findings if finding.invalidates and finding.metrics is None]
     return f"invalid: {'; '.join(whole)}" if whole else ""
+
+
+def in_the_future(saved: SavedFacts, now: datetime) -> str:
+    """Why nobody knows when a run was made; "" where it began by ``now``, give or take ``AHEAD``."""
+    ahead = saved.run.began > now + AHEAD
+    return f"began at {saved.run.started}, which is yet to come: a clock was wrong" if ahead else ""
 
 
 def invalid(saved: SavedFacts, metrics: Collection[str]) -> dict[str, str]:

@@ -6,12 +6,15 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from pytest_llmperf.model.run import Role
 
 RUN, RECORDS = "run.json", "records.npz"
+
+AHEAD = timedelta(minutes=10)
+"""How far the clocks of two machines may be apart: a run that began later than that after now tells no time."""
 
 
 def new_folder(root: Path, case: str, role: Role, now: datetime) -> Path:
@@ -21,7 +24,9 @@ def new_folder(root: Path, case: str, role: Role, now: datetime) -> Path:
     return folder
 
 
-def candidates(root: Path, case: str, *, since: datetime | None = None) -> Iterator[Path]:
+def candidates(
+    root: Path, case: str, *, since: datetime | None = None, until: datetime | None = None
+) -> Iterator[Path]:
     """The folders of a case's candidate runs, the newest first, by their names alone; none where nothing was saved.
 
     Another case may have the same name in another suite, and the same label here (``a/b`` and ``a-b``): ``run.json``
@@ -31,12 +36,15 @@ def candidates(root: Path, case: str, *, since: datetime | None = None) -> Itera
         root: of ``--llmperf-save``.
         case: id.
         since: those that began before are left out.
+        until: those that began after are left out.
     """
-    runs, first, label = root / "runs", "" if since is None else _stamp(since), _label(case)
+    runs, label = root / "runs", _label(case)
+    first, last = "" if since is None else _stamp(since), "~" if until is None else f"{_stamp(until)}~"
     name = re.compile(rf"\d{{8}}T\d{{6}}\.\d{{3}}-{re.escape(label)}-candidate-[0-9a-f]+")
     try:
         with os.scandir(runs) as entries:
-            found = sorted((each.name for each in entries if each.name >= first and label in each.name), reverse=True)
+            names = [each.name for each in entries if first <= each.name <= last and label in each.name]
+            found = sorted(names, reverse=True)
     except OSError:  # nobody has saved a run here
         return
     yield from (runs / each for each in found if name.fullmatch(each))

@@ -15,7 +15,7 @@ from pathlib import Path
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.errors import SavedRunError
 from pytest_llmperf.history.fitness import invalid, is_variant, unfit
-from pytest_llmperf.history.folder import candidates
+from pytest_llmperf.history.folder import AHEAD, candidates
 from pytest_llmperf.history.run_file import read_facts
 from pytest_llmperf.model.measurement import Measurement, Observation, OneRun
 from pytest_llmperf.model.saved_run import SavedFacts
@@ -55,7 +55,7 @@ def recent(
     """The last ``MOST_SESSIONS`` valid sessions of a case that may be compared with what has ``facts``.
 
     Candidates of the case's own arm alone; runs with failed requests, an injected loss, or other facts of
-    ``comparability.REFUSE`` are passed over, and so are the values that a run's findings make invalid.
+    ``comparability.REFUSE`` or ``SUBJECT`` are passed over, and so are the values that a run's findings make invalid.
 
     Args:
         save: folder of the saved runs.
@@ -63,13 +63,14 @@ def recent(
         case: id.
         metrics: that are judged; a run without a valid value of any of them is passed over.
         facts: of the runs that are being judged, natural output included (``comparability.OUTPUT``).
-        now: in UTC; runs of more than ``OLDEST`` before it are too old.
+        now: in UTC; runs of more than ``OLDEST`` before it are too old, and those of more than ``AHEAD`` after it had a
+            wrong clock.
         without: sessions that are being judged.
         since: the day on which the committed baseline was accepted: what ran until then was another engine, as far as
             anybody knows, and one that was faster would make every night red.
     """
     chosen = _Chosen()
-    for folder in candidates(save, case, since=_start(now, since)):
+    for folder in candidates(save, case, since=_start(now, since), until=now + AHEAD):
         try:
             saved = read_facts(folder)
         except SavedRunError:
@@ -113,13 +114,15 @@ def _start(now: datetime, since: date | None) -> datetime:
     oldest = now - OLDEST
     if since is None:
         return oldest
-    return max(oldest, datetime.combine(since + timedelta(days=1), time(), UTC))
+    return max(oldest, datetime.combine(since, time.max, UTC))
 
 
 def _usable(saved: SavedFacts, metrics: Collection[str], facts: Mapping[str, str]) -> dict[str, float]:
     """The values of ``metrics`` that a night with ``facts`` may be compared with."""
     run = saved.run
     if is_variant(run.case, run.arm) or unfit(saved) or comparability.refusals(facts, run.environment):
+        return {}
+    if comparability.other_subject(facts, run.environment):
         return {}
     answered = {comparability.OUTPUT: str(saved.totals["total_output_tokens"] or 0)}
     if comparability.refused_output(facts, answered):

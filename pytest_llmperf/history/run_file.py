@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, field_validator
 
 from pytest_llmperf.errors import SavedRunError, shown
 from pytest_llmperf.history.folder import RECORDS, RUN
@@ -36,8 +38,10 @@ def read_facts(folder: Path) -> SavedFacts:
     names = [name for name in METRICS if name in more] if ours.metrics is None else ours.metrics
     try:
         values = {name: float(more[name]) for name in names}
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise SavedRunError(f"{shown(file)}: damaged: a metric has no value ({error})") from None
+    if endless := [name for name, value in values.items() if not math.isfinite(value)]:
+        raise SavedRunError(f"{shown(file)}: damaged: {endless[0]} is {values[endless[0]]}")
     return SavedFacts(
         run=RunFacts(
             id=ours.id, suite=ours.suite, case=ours.case, arm=ours.arm, role=ours.role, session=ours.session,
@@ -54,6 +58,9 @@ def read_facts(folder: Path) -> SavedFacts:
         asked=ours.asked,
         version=ours.version,
     )  # fmt: skip
+
+
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _Ours(BaseModel):
@@ -91,13 +98,19 @@ class _Stored(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     date: str
-    num_prompts: int
-    duration: float
-    completed: int
-    failed: int
-    total_input_tokens: int | None
-    total_output_tokens: int | None
+    num_prompts: _Count
+    duration: FiniteFloat
+    completed: _Count
+    failed: _Count
+    total_input_tokens: _Count | None
+    total_output_tokens: _Count | None
     llmperf: _Ours
+
+    @field_validator("date")
+    @classmethod
+    def _time(cls, value: str) -> str:
+        datetime.fromisoformat(value)
+        return value
 
     def totals(self) -> dict[str, float | int | None]:
         """Those of ``archive.totals``."""
@@ -132,6 +145,8 @@ def _stored(file: Path, data: Any) -> _Stored:
 
 
 def _json(file: Path) -> Any:
+    if file.exists() and not file.is_file():  # whoever reads a pipe waits for its writer
+        raise SavedRunError(f"{shown(file)}: is no file")
     try:
         return json.loads(file.read_bytes())
     except FileNotFoundError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -81,6 +82,12 @@ class RunFacts:
     prefix_hits: PrefixHits | None = None
     energy_j: float | None = None
     folder: Path | None = field(default=None, compare=False)
+
+    @property
+    def began(self) -> datetime:
+        """``started`` as a time; UTC where it names no zone."""
+        moment = datetime.fromisoformat(self.started)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from pytest_llmperf import baseline
+from pytest_llmperf.checks import comparability
 from pytest_llmperf.errors import BaselineError
 from pytest_llmperf.model.result import CaseResult
 from pytest_llmperf.pipeline.saved_cases import SavedCase
@@ -37,11 +38,13 @@ class Acceptance:
         changes: the files.
         left_out: run id -> why it is not among the values.
         moved: metric -> mean before and after, of those that the old baseline had.
+        spread: fact -> value -> number of sessions, of the facts that are not the same in all of them.
     """
 
     changes: Sequence[Change]
     left_out: Mapping[str, str]
     moved: Mapping[str, tuple[float, float]]
+    spread: Mapping[str, Mapping[str, int]]
 
 
 def accept(
@@ -100,7 +103,15 @@ def accept(
     ]
     if write:
         store.write_case(hardware, case.suite, accepted, any_hardware=everywhere)
-    return Acceptance(changes, case.left_out, _moved(stored, accepted))
+    return Acceptance(changes, case.left_out, _moved(stored, accepted), _spread(case))
+
+
+def _spread(case: SavedCase) -> dict[str, dict[str, int]]:
+    """Each session by its first run."""
+    sessions: dict[str, Mapping[str, str]] = {}
+    for saved in case.runs:
+        sessions.setdefault(saved.run.session, saved.run.environment)
+    return comparability.spread(sessions.values())
 
 
 def _moved(stored: Sequence[baseline.Baseline], accepted: baseline.Baseline) -> dict[str, tuple[float, float]]:

@@ -32,15 +32,16 @@ class Calibrated:
 
 
 def calibrate(case: SavedCase, metrics: Collection[Metric] = ()) -> Calibrated:
-    """The noise of a case over its valid runs.
+    """The noise of a case over the valid runs of its newest build.
 
     Args:
-        case: of one build.
+        case: by ``saved_cases.by_case``.
         metrics: those to look at; () for what `llmperf compare` judges, as far as it was measured.
 
     Raises:
         ValueError: no run, fewer than two sessions, or a metric that not all runs have.
     """
+    case = case.of_one_build()
     measured = case.measurement()
     wanted = list(metrics) or [METRICS[name] for name in JUDGED if measured.of(name)]
     valid = case.valid_for([metric.name for metric in wanted])
@@ -55,7 +56,7 @@ def store(
     """The same, written into the baselines that the case has: counts into those of any hardware, where there are.
 
     Args:
-        case: of one build.
+        case: by ``saved_cases.by_case``.
         shelf: where baselines are.
         on: the day.
         commit: what was measured.

@@ -324,7 +324,8 @@ class Campaign:
         """
         self.inspection.require(case.suite, server)
         machine, pinned = self.machine(case, server.arm), bool(server.client_cores)
-        facts = gather(case, server.arm, machine, server.endpoint.model, pinned=pinned)
+        endpoint = self.endpoint is not None
+        facts = gather(case, server.arm, machine, server.endpoint.model, pinned=pinned, endpoint=endpoint)
         harmed = self.inject is not None and self.inject.kind == "acceptance" and server.arm == self.subject(case)
         facts = {**facts, **self.inspection.facts(case.suite, server)}
         return {**facts, INJECTED: str(self.inject)} if harmed else facts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -16,14 +17,16 @@ from pytest_llmperf.telemetry import host
 from pytest_llmperf.telemetry.host import Host
 
 
-def gather(case: Case, arm: Arm, machine: Host, model_id: str, *, pinned: bool) -> Mapping[str, str]:
+def gather(case: Case, arm: Arm, machine: Host, model_id: str, *, pinned: bool, endpoint: bool) -> Mapping[str, str]:
     """Facts of one arm on ``machine``, before anything about its speed is known.
 
-    ``pinned`` says whether client and engine have cores of their own.
+    ``pinned`` says whether client and engine have cores of their own, ``endpoint`` whether a running server stands for
+    the suite's engines.
     """
     engine = engine_of(arm)
     here = engine.elsewhere(arm) is None
     placement = "remote" if not here else "pinned" if pinned else "shared"
+    asked = asked_as(case, endpoint=endpoint)
     return {
         "hardware": machine.slug,
         "workload": workload_digest(case.workload, case.load),
@@ -41,7 +44,20 @@ def gather(case: Case, arm: Arm, machine: Host, model_id: str, *, pinned: bool) 
         **({"governor": set_by} if here and (set_by := host.governor()) else {}),
         **engine.identity(arm),
         **({} if case.suite.slo is None else {comparability.SLO: str(case.suite.slo)}),
+        **({comparability.ASKED_AS: asked} if asked else {}),
     }
+
+
+def asked_as(case: Case, *, endpoint: bool) -> str:
+    """What the command line made of the suite, "" for nothing; values that may hold a secret are hidden."""
+    words = [word for word, so in (("endpoint", endpoint), ("A/B", case.apart)) if so]
+    return ", ".join([*words, *(_override(key, value) for key, value in sorted(case.suite.overrides.items()))])
+
+
+def _override(key: str, value: str) -> str:
+    """VALUE is YAML: a list of arguments, or a map of variables, may name a secret within."""
+    secret = any(SECRET.search(name) for name in (key, *re.findall(r"[\w-]+", value)))
+    return f"{key}={HIDDEN if secret else value}"
 
 
 def redacted_args(args: Sequence[str]) -> list[str]:

@@ -31,9 +31,11 @@ def read_run(folder: Path) -> SavedRun:
     Raises:
         SavedRunError: a file is missing, damaged, of a newer format, or somebody else's.
     """
-    told = read_facts(folder)
+    told, columns = read_facts(folder), folder / RECORDS
+    if columns.exists() and not columns.is_file():  # whoever reads a pipe waits for its writer
+        raise SavedRunError(f"{shown(columns)}: is no file")
     try:
-        return told.with_records(load.read_records(folder / RECORDS))
+        return told.with_records(load.read_records(columns))
     except FileNotFoundError:
         raise SavedRunError(f"{shown(folder / RECORDS)}: is missing: the run's raw stamps are gone") from None
     except (OSError, ValueError) as error:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from pytest_llmperf.checks import comparability, validity
-from pytest_llmperf.history.fitness import for_all_timings, invalid, is_variant, unfit
+from pytest_llmperf.history.fitness import for_all_timings, in_the_future, invalid, is_variant, unfit
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.measurement import Measurement, OneRun
 from pytest_llmperf.model.saved_run import SavedFacts
@@ -60,6 +61,15 @@ class SavedCase:
                 kept.append(saved)
         return replace(self, runs=kept, left_out=left_out)
 
+    def of_one_build(self) -> SavedCase:
+        """The same without the runs of another build than that of the newest one."""
+        why = {saved.run.id: comparability.other_build(self.facts, saved.run.environment) for saved in self.runs}
+        left_out = {
+            run: f"another build than the newest run: {'; '.join(reasons)}" for run, reasons in why.items() if reasons
+        }
+        kept = [saved for saved in self.runs if saved.run.id not in left_out]
+        return replace(self, runs=kept, left_out={**self.left_out, **left_out})
+
     def measurement(self, gates: Sequence[Gate] = ()) -> Measurement:
         """One value per metric and run; ``order`` counts through all runs, as each session begins with 0.
 
@@ -72,29 +82,33 @@ class SavedCase:
         )
 
 
-def by_case(saved: Iterable[SavedFacts]) -> list[SavedCase]:
+def by_case(saved: Iterable[SavedFacts], *, now: datetime) -> list[SavedCase]:
     """The candidate runs by suite, case and arm; warm-up, references and confirmations are no candidates.
 
     Runs that differ from the newest one in a fact of ``comparability.REFUSE`` are left out: nothing could be compared
-    with both.
+    with both. So are those of another ``SUBJECT``, and those that began after ``now``, which would be the newest.
     """
     cases: dict[tuple[str, str, str], SavedCase] = {}
-    for each in sorted(saved, key=lambda each: (each.run.started, each.run.order)):
+    for each in sorted(saved, key=lambda each: (each.run.began, each.run.order, each.run.id)):
         if each.run.role != "candidate":
             continue
         key = each.run.suite, each.run.case, each.run.arm
         case = cases.setdefault(key, SavedCase(*key))
-        if why := unfit(each):
+        if why := in_the_future(each, now) or unfit(each):
             case.left_out[each.run.id] = why
         else:
             case.runs.append(each)
     for case in cases.values():
-        refused = [comparability.refusals(case.facts, each.run.environment) for each in case.runs]
+        refused = [_refused(case.facts, each.run.environment) for each in case.runs]
         for each, reasons in zip(case.runs, refused, strict=True):
             if reasons:
                 case.left_out[each.run.id] = f"not comparable with the newest run: {'; '.join(reasons)}"
         case.runs = [each for each, reasons in zip(case.runs, refused, strict=True) if not reasons]
     return list(cases.values())
+
+
+def _refused(newest: Mapping[str, str], facts: Mapping[str, str]) -> list[str]:
+    return [*comparability.refusals(newest, facts), *comparability.other_subject(newest, facts)]
 
 
 def _checked_for(gates: Sequence[Gate], saved: SavedFacts) -> SavedFacts:

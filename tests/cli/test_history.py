@@ -78,7 +78,7 @@ def accept(root: Path, throughput: float, on: date) -> None:
 
 
 def test_what_nights_say_together(root: Path, golden: Callable[[str, str], None]) -> None:
-    accept(root, 752.0, date(2026, 10, 1))
+    accept(root, 752.0, date(2025, 10, 1))
     done = llmperf("history", cwd=root)
     assert (done.returncode, done.stderr) == (0, "")
     golden("history.txt", done.stdout)
@@ -86,14 +86,14 @@ def test_what_nights_say_together(root: Path, golden: Callable[[str, str], None]
 
 
 def test_sessions_before_the_baseline_are_no_creep(root: Path) -> None:
-    accept(root, 752.0, date(2026, 11, 25))
+    accept(root, 752.0, date(2025, 11, 25))
     done = llmperf("history", "--metrics", "output_throughput", cwd=root)
     assert "baseline 752.0" in done.stdout
     assert "against the baseline" not in done.stdout
 
 
 def test_one_document_has_every_session_and_figure(root: Path) -> None:
-    accept(root, 752.0, date(2026, 10, 1))
+    accept(root, 752.0, date(2025, 10, 1))
     done = llmperf("history", "--json", "--case", "new/chat", "--metrics", "output_throughput=4%", cwd=root)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -121,7 +121,7 @@ def test_what_cannot_be_used_is_counted_and_hides_nothing(root: Path) -> None:
     (second / "run.json").unlink()
     failed = json.loads((third / "run.json").read_text())
     (third / "run.json").write_text(json.dumps({**failed, "failed": 1}))
-    accept(root, 752.0, date(2026, 10, 1))
+    accept(root, 752.0, date(2025, 10, 1))
     (stored,) = root.glob("baselines/**/*.yaml")
     stored.write_text("kind: nonsense\n")
     done = llmperf("history", cwd=root)
@@ -149,7 +149,7 @@ def test_one_session_is_a_short_history(tmp_path: Path) -> None:
     save(tmp_path / ".llmperf", 1, {"output_throughput": 100.0})
     done = llmperf("history", cwd=tmp_path)
     assert done.stdout.splitlines() == [
-        "suite: new/chat, arm new   1 session, 1 run, 2026-11-29",
+        "suite: new/chat, arm new   1 session, 1 run, 2025-11-29",
         "  output_throughput   ▄   last 100.0 tok/s",
     ]
     assert NOW.day == 30

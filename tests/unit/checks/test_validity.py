@@ -60,6 +60,14 @@ def test_lag_beyond_a_quarter_of_the_margin_invalidates(name: str, lag: str, lim
     assert name in bad.value
 
 
+def test_a_value_of_nought_is_moved_by_any_lag() -> None:
+    values = {**VALUES, "median_itl_ms": 0.0}
+    late = by_name(client_findings(client(lag_p50_ms=0.01), values, [gate("median_itl_ms")]))["client_lag"]
+    assert late.metrics == frozenset({"median_itl_ms"})
+    on_time = by_name(client_findings(client(), values, [gate("median_itl_ms")]))["client_lag"]
+    assert on_time.status is Status.PASS
+
+
 SATURATED = [
     # Of 1000 streams at one chunk every 20 ms, read by one core: lag p50, p99; ITL median, P99 as they were reported.
     ("aiohttp and JSON in a coroutine", 415.0, 1198.0, 0.018, 520.0),

@@ -14,7 +14,8 @@ from pytest_llmperf.pipeline import archive
 from tests.unit.metrics.examples import records, request
 from tests.unit.pipeline import fakes, saved_example
 
-NOW = datetime(2026, 11, 30, 3, tzinfo=UTC)
+NOW = datetime(2025, 11, 30, 3, tzinfo=UTC)
+"""Long past, for commands that ask the clock of the machine."""
 FACTS = {**fakes.FACTS, "engine": "vllm", "engine_version": "0.26.0", "node": "node1"}
 
 

@@ -25,5 +25,11 @@ def test_what_is_too_old_is_left_out(tmp_path: Path) -> None:
     assert not list(candidates(tmp_path, "a/b", since=NOW + timedelta(milliseconds=1)))
 
 
+def test_what_began_later_is_left_out(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, "a/b", "candidate", NOW)
+    assert list(candidates(tmp_path, "a/b", until=NOW)) == [folder]
+    assert not list(candidates(tmp_path, "a/b", until=NOW - timedelta(milliseconds=1)))
+
+
 def test_where_nothing_was_saved_there_is_nothing(tmp_path: Path) -> None:
     assert not list(candidates(tmp_path / "nowhere", "a/b"))

@@ -46,7 +46,7 @@ NIGHTS = [106.0, 105.0, 104.0, 103.0, 102.0, 101.0]
 
 
 def test_sessions_are_a_reference_in_order_of_time(root: Path) -> None:
-    save(root, 0.99, {THROUGHPUT: 90.0}, session="20261129T030000-new")  # the second run of last night
+    save(root, 0.99, {THROUGHPUT: 90.0}, session="20251129T030000-new")  # the second run of last night
     found = asked(root)
     assert found.measurement is not None
     assert [each.value for each in found.measurement.of(THROUGHPUT)] == [*NIGHTS, 90.0]
@@ -76,6 +76,10 @@ def test_the_newest_twenty_alone(tmp_path: Path) -> None:
         {"facts": {"weights": "dummy"}},
         {"facts": {"acceptance": "synthetic"}},
         {"facts": {"client_placement": "remote"}},
+        {"facts": {"engine": "external", comparability.ASKED_AS: "endpoint"}},
+        {"facts": {"engine": "sglang"}},
+        {"facts": {comparability.ASKED_AS: "A/B"}},
+        {"facts": {comparability.ASKED_AS: "engines.new.args=--fast"}},
         {"records": HALF_FAILED},
         {"records": HALF_FAILED, "failures": FailureGate(allowed=0.1, limit=0.4)},
         {"findings": (Finding(check="x", status=Status.FAIL, policy="require", metrics=None),)},
@@ -104,6 +108,14 @@ def test_what_is_one(same: dict[str, Any], root: Path) -> None:
     assert seen(root) == [*NIGHTS, 1.0]
 
 
+def test_nights_that_were_asked_in_another_way_have_recent_sessions_of_their_own(root: Path) -> None:
+    asked_as = {comparability.ASKED_AS: "engines.new.args=--fast"}
+    for night in range(FEWEST_SESSIONS, 0, -1):
+        save(root, night - 0.5, {THROUGHPUT: 200.0 + night}, facts=asked_as)
+    assert seen(root, facts={**FACTS, **asked_as}) == [205.0, 204.0, 203.0, 202.0, 201.0]
+    assert seen(root) == NIGHTS
+
+
 def test_the_sessions_that_are_being_judged_are_not_their_own_reference(root: Path) -> None:
     save(root, 0, {THROUGHPUT: 1.0}, session="tonight")
     assert seen(root, without={"tonight"}) == NIGHTS
@@ -116,9 +128,18 @@ def test_too_old_is_sixty_days(root: Path) -> None:
 
 
 def test_what_ran_until_a_baseline_was_accepted_is_another_engine(root: Path) -> None:
-    save(root, -0.5, {THROUGHPUT: 1.0}, session="later")
-    assert seen(root, since=date(2026, 11, 24)) == [*NIGHTS[1:], 1.0]
-    assert seen(root, since=date(2026, 11, 27)) == []  # three sessions are too few
+    save(root, 0.5, {THROUGHPUT: 1.0}, session="later")
+    assert seen(root, since=date(2025, 11, 24)) == [*NIGHTS[1:], 1.0]
+    assert seen(root, since=date(2025, 11, 27)) == []  # three sessions are too few
+    assert seen(root, since=date(9999, 12, 31)) == []
+
+
+def test_runs_of_a_clock_that_was_ahead_are_no_nights(root: Path) -> None:
+    for ahead in range(1, MOST_SESSIONS + 1):
+        save(root, -ahead, {THROUGHPUT: 300.0})
+    assert seen(root) == NIGHTS
+    save(root, -0.006, {THROUGHPUT: 1.0})  # nine minutes: another machine's clock
+    assert seen(root) == [*NIGHTS, 1.0]
 
 
 def test_four_sessions_are_no_reference(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pytest_llmperf.judge.factorial import CELL_NAMES, Cell
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.pipeline.factorial import compare_options
 from pytest_llmperf.pipeline.saved_cases import SavedCase, by_case
-from tests.unit.history.nights import save
+from tests.unit.history.nights import NOW, save
 
 VALUES = {"neither": 100.0, "first": 110.0, "second": 120.0, "both": 132.0}
 
@@ -30,7 +30,7 @@ def cells(root: Path, cases: tuple[str, ...] = ("new",), **of_both: Any) -> Mapp
             )
             for turn, hours in enumerate((7 - place, place)) for case in cases
         ]  # fmt: skip
-        found[cell] = by_case(map(read_facts, folders))
+        found[cell] = by_case(map(read_facts, folders), now=NOW)
     return found
 
 

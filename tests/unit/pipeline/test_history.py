@@ -14,7 +14,7 @@ from pytest_llmperf.history import read_facts
 from pytest_llmperf.model.finding import Finding, Status
 from pytest_llmperf.pipeline.history import anchors_of, history_of, slow_nodes_of
 from pytest_llmperf.pipeline.saved_cases import SavedCase, by_case
-from tests.unit.history.nights import FACTS, save
+from tests.unit.history.nights import FACTS, NOW, save
 from tests.unit.pipeline import fakes
 
 THROUGHPUT = fakes.gate("output_throughput")
@@ -24,7 +24,7 @@ LATE = Finding(
 
 
 def one_night(root: Path, **fields: Any) -> SavedCase:
-    (case,) = by_case([read_facts(save(root, 1, {"output_throughput": 100.0}, **fields))])
+    (case,) = by_case([read_facts(save(root, 1, {"output_throughput": 100.0}, **fields))], now=NOW)
     return case
 
 
@@ -36,7 +36,7 @@ def test_a_session_is_the_mean_of_its_valid_values(tmp_path: Path) -> None:
         save(tmp_path, 0.9, late, session="a", findings=(LATE,)),
         save(tmp_path, 0.5, late, session="b", findings=(LATE,)),
     ]
-    (case,) = by_case(map(read_facts, folders))
+    (case,) = by_case(map(read_facts, folders), now=NOW)
     found = history_of(case, [THROUGHPUT, fakes.gate("mean_e2el_ms"), fakes.gate("mean_ttft_ms")], {})
     assert [session.values for session in found.sessions] == [
         {"output_throughput": 102.0, "mean_e2el_ms": 50.0},
@@ -85,6 +85,6 @@ def test_cases_that_one_server_was_measured_with_are_one_night(tmp_path: Path) -
         )
         for night in range(16) for arm in ("new", "old")
     ]  # fmt: skip
-    cases = by_case(map(read_facts, folders))
+    cases = by_case(map(read_facts, folders), now=NOW)
     (slow,) = slow_nodes_of([history_of(case, [THROUGHPUT], {}) for case in cases])
     assert (slow.node, slow.nights, slow.metrics) == ("node0", 4, 2)

@@ -124,6 +124,14 @@ def other_records(folder: Path) -> None:
     np.savez(folder / "records.npz", a=np.zeros(1))
 
 
+def pipe(name: str) -> Callable[[Path], object]:
+    def replaced(folder: Path) -> None:
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return replaced
+
+
 def rewritten(text: bytes) -> Callable[[Path], object]:
     return lambda folder: (folder / "run.json").write_bytes(text)
 
@@ -148,6 +156,15 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
         changed(lambda data: data["llmperf"].update(role="umpire", order="x"))
     ),
     "run.json: damaged: a metric has no value ('mean_ttft_ms')": changed(lambda data: data.pop("mean_ttft_ms")),
+    "run.json: damaged: a metric has no value (int too large": changed(lambda data: data.update(mean_ttft_ms=10**400)),
+    "run.json: damaged: mean_ttft_ms is nan": changed(lambda data: data.update(mean_ttft_ms=float("nan"))),
+    "run.json: damaged: mean_ttft_ms is -inf": changed(lambda data: data.update(mean_ttft_ms=float("-inf"))),
+    "run.json: damaged: num_prompts: input should be less than": changed(lambda data: data.update(num_prompts=10**400)),
+    "run.json: damaged: date: value error, invalid isoformat string: 'yest": changed(
+        lambda data: data.update(date="yesterday")
+    ),
+    "run.json: is no file": pipe("run.json"),
+    "records.npz: is no file": pipe("records.npz"),
     "records.npz: is missing": no_records,
     "records.npz: damaged, or no file of records: File is not": cut("records.npz", 700),
     "records.npz: damaged, or no file of records: No data": cut("records.npz", 0),
