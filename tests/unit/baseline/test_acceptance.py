@@ -74,7 +74,7 @@ def doubtful(metric: str) -> Measurement:
         (RESULT, runs(mean_tpot_ms=[1.0] * 4, mean_e2el_ms=[1.0] * 3), "x", "mean_e2el_ms has no value in 1 of 4"),
         (RESULT, runs(mean_e2el_ms=[1.0, 0.0]), "x", "run 1 of session a: mean_e2el_ms = 0.0 cannot be a"),
         (RESULT, runs(acceptance_length=[math.nan]), "x", "= nan cannot be a baseline; it must be finite"),
-        (RESULT, runs(tokens_per_joule=[1.0]), "x", "tokens_per_joule is not in the metric table"),
+        (RESULT, runs(tokens_per_calorie=[1.0]), "x", "tokens_per_calorie is not in the metric table"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_a_baseline(result: CaseResult, measurement: Measurement, why: str, message: str) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -25,8 +24,11 @@ def environment(tmp_path: Path, *, endpoint: str | None = None, **fields: Any) -
     )  # fmt: skip
     case = fakes.case(tmp_path, fakes.gate("output_throughput"))
     case = replace(case, suite=replace(case.suite, overrides=fields.pop("overrides", {})), **fields)
-    server = SimpleNamespace(arm=campaign.subject(case), client_cores=(), endpoint=Endpoint(url="http://h", model="m"))
-    return dict(campaign._work(case, ()).environment(cast("Server", server)))
+    server = Server(
+        arm=campaign.subject(case), endpoint=Endpoint(url="http://127.0.0.1:9", model="m"), process=None, folder=tmp_path,
+        session="s", key="k", ready_s=0.0,
+    )  # fmt: skip
+    return dict(campaign._work(case, ()).environment(server))
 
 
 @pytest.mark.parametrize(
