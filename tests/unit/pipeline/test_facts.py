@@ -25,9 +25,14 @@ def environment(tmp_path: Path, *, endpoint: str | None = None, **fields: Any) -
     case = fakes.case(tmp_path, fakes.gate("output_throughput"))
     case = replace(case, suite=replace(case.suite, overrides=fields.pop("overrides", {})), **fields)
     server = Server(
-        arm=campaign.subject(case), endpoint=Endpoint(url="http://127.0.0.1:9", model="m"), process=None, folder=tmp_path,
-        session="s", key="k", ready_s=0.0,
-    )  # fmt: skip
+        arm=campaign.subject(case),
+        endpoint=Endpoint(url="http://127.0.0.1:9", model="m"),
+        process=None,
+        folder=tmp_path,
+        session="s",
+        key="k",
+        ready_s=0.0,
+    )
     return dict(campaign._work(case, ()).environment(server))
 
 
