@@ -24,7 +24,7 @@ FAKE_SERVER = Path(__file__).parents[1] / "fake_server.py"
 class ScriptedOptions(EngineOptions):
     fault: str = ""
     fault_from: int = 0
-    fault_until: int = 1_000_000_000
+    fault_until: int = 0
     first_token_s: float = 0.0
     gap_s: float = 0.004
     cached_tokens: int = -1
@@ -52,7 +52,8 @@ class Scripted:
         options = ScriptedOptions.model_validate(arm.options)
         argv = [sys.executable, str(FAKE_SERVER), "--address-file", str(folder / "address")]
         argv += ["--fault", options.fault, "--fault-from", str(options.fault_from)]
-        argv += ["--fault-until", str(options.fault_until)]
+        if options.fault_until:
+            argv += ["--fault-until", str(options.fault_until)]
         argv += ["--first-token-s", str(options.first_token_s), "--gap-s", str(options.gap_s)]
         if options.accepts:
             argv += ["--accepts", str(options.accepts)]
