@@ -70,7 +70,7 @@ def test_the_prompts_of_a_file_are_dealt_out(project: Project) -> None:
     assert len(workload) == 64
 
 
-@pytest.mark.parametrize(("expected", "word"), [("[40%, 60%]", "skipped"), ("[0, 10%]", "NO BASELINE")])
+@pytest.mark.parametrize(("expected", "word"), [("[40%, 60%]", "skipped"), ("[0, 10%]", "INVALID")])
 def test_declared_prefix_hits_are_valid_and_others_are_not(expected: str, word: str, project: Project) -> None:
     workload = (
         "short: {kind: shared-prefix, vocab: 500, input_tokens: 16, prefix_tokens: 8, output_tokens: 16, requests: 8, "
