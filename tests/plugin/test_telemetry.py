@@ -18,7 +18,7 @@ suite: chat
 why: A suite of the tests, on two GPUs.
 model: {id: fake, weights: dummy}
 hardware: {gpu: H200, count: 2}
-preconditions: {cpu_pressure: record, idle_utilisation: record}
+preconditions: {cpu_pressure: record, idle_utilisation: record, throttle: record}
 telemetry: {interval: 100ms}
 stall_timeout: 5s
 engines:
