@@ -79,8 +79,8 @@ def test_declared_prefix_hits_are_valid_and_others_are_not(expected: str, word: 
     project.write(only_recorded(workload, cached_tokens=9))
     outcome = project.run("suites", *RECORD)
     assert f"{CASE}::throughput {word}".lower() in outcome.text.lower(), outcome.text
-    refused = "an invalid run cannot become a baseline: output_throughput: prefix_cache: 50.0% of prompt tokens"
-    assert (refused in outcome.text) == (word == "NO BASELINE")
+    refused = "nothing was recorded: output_throughput: prefix_cache: 50.0% of prompt tokens"
+    assert (refused in outcome.text) == (word == "INVALID")
 
 
 DATA = Path(__file__).parents[1] / "data"
