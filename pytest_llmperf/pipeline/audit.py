@@ -15,6 +15,7 @@ from pytest_llmperf.baseline import Baseline, Entry
 from pytest_llmperf.checks.comparability import ANY_HARDWARE
 from pytest_llmperf.errors import shown
 from pytest_llmperf.judge.stored import ENOUGH_SESSIONS
+from pytest_llmperf.judge.words import size
 from pytest_llmperf.model.case import Case, workload_digest
 from pytest_llmperf.model.concern import Concern, Kind
 from pytest_llmperf.model.gate import Gate
@@ -240,20 +241,16 @@ def _underpowered(shelf: _Shelf, gate: Gate, stored: Baseline, seen: float) -> C
     sessions = len(stored.sessions)
     wider = judge.auto_margin(seen)
     means = [f"a baseline of {ENOUGH_SESSIONS} sessions (it has {sessions})"] if sessions < ENOUGH_SESSIONS else []
-    means += [] if wider is None else [f"a margin of {_size(wider, gate)}"]
+    means += [] if wider is None else [f"a margin of {size(gate, wider)}"]
     return Concern(
         kind=Kind.UNDERPOWERED,
         place=shelf.place(gate),
         case=shelf.case.id,
         metrics=(gate.metric.name,),
-        what=f"the smallest loss visible on {shelf.slug} after {judge.LOOKS[-1].runs} runs is {_size(seen, gate)},"
-        f" the margin {_size(gate.margin, gate)}",
+        what=f"the smallest loss visible on {shelf.slug} after {judge.LOOKS[-1].runs} runs is {size(gate, seen)},"
+        f" the margin {size(gate, gate.margin)}",
         remedy=" or ".join([*means, "longer runs"]),
     )
-
-
-def _size(value: float, gate: Gate) -> str:
-    return f"{value * 100:.3g} %" if gate.metric.scale == "ratio" else f"{value:.3g} {gate.metric.unit}".rstrip()
 
 
 def _improved(shelf: _Shelf, saved: Sequence[SavedCase], family: int) -> Iterator[Concern]:
@@ -271,6 +268,6 @@ def _improved(shelf: _Shelf, saved: Sequence[SavedCase], family: int) -> Iterato
             yield Concern(
                 kind=Kind.IMPROVED, place=shown(entry.path), case=case.case, metrics=(name,),
                 what=f"IMPROVED in each of the latest {nights.NIGHTS} nights, by"
-                f" {_size(abs(change), held[name][0])} on average, and nobody accepted it",
+                f" {size(held[name][0], abs(change))} on average, and nobody accepted it",
                 remedy=f"llmperf baseline accept --case {case.case} --why '…'",
             )  # fmt: skip
