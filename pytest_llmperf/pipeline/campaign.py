@@ -220,7 +220,6 @@ class Campaign:
             prepared=prepared,
             work=work,
             shelf=shelf,
-            clock=self.clock,
             discard=lambda error: self._discard(case, error),
         )
         ongoing.measure()

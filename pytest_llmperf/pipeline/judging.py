@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from pytest_llmperf import baseline, judge
 from pytest_llmperf.checks import comparability
-from pytest_llmperf.clock import Clock
 from pytest_llmperf.errors import BaselineError, SanityError
 from pytest_llmperf.metrics.definitions import METRICS
 from pytest_llmperf.model.calibration import Noise
@@ -51,7 +50,7 @@ class Judged:
         return any(verdict.word is Word.REGRESSED for verdict in self.verdicts)
 
 
-def judge_case(work: CaseMeasurement, shelf: Shelf, prepared: CaseResult, clock: Clock) -> Judged:
+def judge_case(work: CaseMeasurement, shelf: Shelf, prepared: CaseResult) -> Judged:
     """Measure what the gates need and judge it; what is REGRESSED is not confirmed yet.
 
     Raises:
@@ -62,7 +61,7 @@ def judge_case(work: CaseMeasurement, shelf: Shelf, prepared: CaseResult, clock:
     environment: Mapping[str, str] = {}
     stored = [gate for gate in case.gates if gate.reference is None]
     if stored:
-        found, environment = _stored(work, stored, shelf, prepared, clock)
+        found, environment = _stored(work, stored, shelf, prepared)
         verdicts |= found
     changed = {
         **{key: values for arm in case.references for key, values in _changed(work, arm).items()},
@@ -160,7 +159,7 @@ def _apart(work: CaseMeasurement, gates: Sequence[Gate], family: int) -> dict[Ga
 
 
 def _stored(
-    work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
+    work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult
 ) -> tuple[dict[Gate, Verdict], Mapping[str, str]]:
     """The verdicts of the gates on a stored baseline, or of its recording; and the facts that it was measured under."""
     case = work.case
@@ -168,7 +167,7 @@ def _stored(
         recorded = [gate for gate in gates if shelf.records(case, gate)]
         judged = [gate for gate in gates if gate not in recorded]
         baselines = shelf.read(case) if judged else []
-        verdicts = record(work, recorded, shelf, prepared, clock) if recorded else []
+        verdicts = record(work, recorded, shelf, prepared) if recorded else []
     except BaselineError as error:
         return dict(zip(gates, judge.refuse(gates, str(error)), strict=True)), {}
     written = dict(zip(recorded, verdicts, strict=True))

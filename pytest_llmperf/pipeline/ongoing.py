@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from pytest_llmperf import judge
-from pytest_llmperf.clock import Clock
 from pytest_llmperf.errors import EngineError, LlmperfError
 from pytest_llmperf.judge.words import size
 from pytest_llmperf.leases.host import HostLease
@@ -33,7 +32,6 @@ class Ongoing:
     prepared: CaseResult
     work: CaseMeasurement
     shelf: Shelf
-    clock: Clock
     discard: Callable[[EngineError], None]
     judged: Judged = field(default_factory=Judged)
     settled: bool = False
@@ -53,7 +51,7 @@ class Ongoing:
     def measure(self) -> None:
         """Measure and judge; reds that no fresh start can confirm are marked so."""
         with self._watched():
-            self.judged = judge_case(self.work, self.shelf, self.prepared, self.clock)
+            self.judged = judge_case(self.work, self.shelf, self.prepared)
         if self.judged.red and not self.work.servers.can_restart(self.work.subject):
             self._settle_unconfirmed("no fresh start was possible")
 
@@ -94,7 +92,7 @@ class Ongoing:
         """Without a baseline nothing is known that somebody could own, so that stays red."""
         if verdict.word is Word.NO_BASELINE:
             return verdict
-        case, today = self.work.case, self.clock.utc_now().date()
+        case, today = self.work.case, self.work.clock.utc_now().date()
         return replace(verdict, quarantine=excuse(case.suite.quarantine, case.id, verdict.metric, today))
 
     def _seen(self) -> Iterator[str]:
@@ -109,7 +107,7 @@ class Ongoing:
     @contextmanager
     def _watched(self) -> Iterator[None]:
         """One stretch of work on the machine, and what comes of it when it breaks."""
-        begun = self.clock.monotonic_ns()
+        begun = self.work.clock.monotonic_ns()
         try:
             with HostLease(show=self.work.show), self.work.injecting():
                 yield
@@ -122,7 +120,7 @@ class Ongoing:
             else:
                 self.judged = Judged(verdicts=tuple(judge.void(self.work.case.gates, f"nothing was judged: {error}")))
         finally:
-            self.elapsed_s += (self.clock.monotonic_ns() - begun) / 1e9
+            self.elapsed_s += (self.work.clock.monotonic_ns() - begun) / 1e9
 
 
 def settle(cases: Sequence[Ongoing]) -> list[CaseResult]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pytest_llmperf import baseline, judge
-from pytest_llmperf.clock import Clock
 from pytest_llmperf.errors import UsageError, shown
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.result import CaseResult
@@ -19,9 +18,7 @@ ACCEPTED_RUNS = 3
 """Runs that one accepted session records; more runs of one session hardly sharpen a baseline, more sessions do."""
 
 
-def record(
-    work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult, clock: Clock
-) -> list[Verdict]:
+def record(work: CaseMeasurement, gates: Sequence[Gate], shelf: Shelf, prepared: CaseResult) -> list[Verdict]:
     """Measure and write the baselines of ``gates``; SKIPPED for each, or INVALID where the runs may not be one.
 
     Raises:
@@ -45,7 +42,7 @@ def record(
         replace(prepared, environment=work.facts()),
         runs,
         why=shelf.why,
-        on=clock.utc_now().date(),
+        on=work.clock.utc_now().date(),
         commit=commit_at(case.suite.file.parent),
         metrics=kept,
     )

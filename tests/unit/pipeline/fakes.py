@@ -187,7 +187,6 @@ class Bench:
             prepared=CaseResult(suite="suite", case=self.case.id, nodeid="n", arm="new", hardware="box"),
             work=self.work,
             shelf=self.shelf,
-            clock=self.clock,
             discard=self.discarded.append,
         )
         ongoing.measure()
