@@ -218,6 +218,10 @@ class Hardware:
     gpu: str | None = None
     count: int = 0
 
+    def means(self, name: str) -> bool:
+        """Whether a GPU of this name is one of those that it asks for; any is, where it asks for none."""
+        return (self.gpu or "").lower() in name.lower()
+
 
 TELEMETRY_INTERVAL_S = 0.5
 """Of the looks at GPUs: two a second have convicted every throttled machine that was reported."""

@@ -284,8 +284,7 @@ class Campaign:
         return ", ".join(words)
 
     def _fitting_gpus(self, case: Case) -> tuple[str, ...]:
-        wanted = (case.suite.hardware.gpu or "").lower()
-        return tuple(name for name in self._gpus if wanted in name.lower())
+        return tuple(filter(case.suite.hardware.means, self._gpus))
 
     def _shelf(self, case: Case) -> Shelf:
         return Shelf(

@@ -21,5 +21,5 @@ def slug_here(case: Case, gpus: tuple[str, ...]) -> str | None:
     wanted = case.suite.hardware
     if wanted.gpu is None:
         return host.read(gpus).slug
-    fitting = tuple(name for name in gpus if wanted.gpu.lower() in name.lower())[: wanted.count]
+    fitting = tuple(filter(wanted.means, gpus))[: wanted.count]
     return host.read(fitting).slug if fitting and len(fitting) == wanted.count else None

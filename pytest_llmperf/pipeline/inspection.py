@@ -39,8 +39,9 @@ def subject_of(
 
     A suite for any hardware uses no GPU that it knows of, and nothing is asked of those that are there.
     """
-    fitting = [] if wanted.gpu is None else [gpu for gpu in snapshot.gpus if _fits(gpu.name.value, wanted.gpu)]
-    part = snapshot.of([gpu.uuid for gpu in fitting[: wanted.count]])
+    # A GPU that is lost says no name; it counts as one of those that are asked for, so that it is reported.
+    fitting = [gpu for gpu in snapshot.gpus if gpu.name.value is None or wanted.means(gpu.name.value)]
+    part = snapshot.of([] if wanted.gpu is None else [gpu.uuid for gpu in fitting[: wanted.count]])
     return Subject(
         snapshot=part,
         profile=profile_of(part),
@@ -160,8 +161,3 @@ def pid_of(server: Server) -> int | None:
 
 def _strict(findings: Iterable[Finding], suite: Suite) -> tuple[Finding, ...]:
     return tuple(preconditions.strictly(finding) if suite.strict else finding for finding in findings)
-
-
-def _fits(name: str | None, wanted: str) -> bool:
-    """A GPU that is lost says no name; it counts as one of those that are asked for, so that it is reported."""
-    return name is None or wanted.lower() in name.lower()

@@ -111,7 +111,7 @@ def gpus_of(case: Case, server: Server) -> tuple[str, ...]:
 
 
 def _fitting(gpus: Sequence[NamedGpu], case: Case) -> list[NamedGpu]:
-    return [gpu for gpu in gpus if (case.suite.hardware.gpu or "").lower() in gpu.name.lower()]
+    return [gpu for gpu in gpus if case.suite.hardware.means(gpu.name)]
 
 
 def visible(gpus: Sequence[NamedGpu], environment: Mapping[str, str]) -> list[NamedGpu]:
