@@ -9,7 +9,7 @@ from datetime import datetime
 from pytest_llmperf.checks import comparability
 from pytest_llmperf.history.folder import AHEAD
 from pytest_llmperf.metrics.definitions import METRICS
-from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.model.finding import Finding, forbidden
 from pytest_llmperf.model.saved_run import SavedFacts
 
 _OF_ALL_TIMINGS = {"client_cpu", "client_schedule", "delivered_load"}
@@ -41,12 +41,8 @@ def in_the_future(saved: SavedFacts, now: datetime) -> str:
 
 def invalid(saved: SavedFacts, metrics: Collection[str]) -> dict[str, str]:
     """Of ``metrics`` those that the run's findings forbid to judge, each with the finding that does."""
-    found: dict[str, str] = {}
-    for finding in for_all_timings(saved.run.findings, metrics):
-        if finding.invalidates:
-            names = metrics if finding.metrics is None else finding.metrics & set(metrics)
-            found |= dict.fromkeys(names, f"{finding} (run {saved.run.id})")
-    return found
+    found = forbidden(for_all_timings(saved.run.findings, metrics), metrics, saved.run.id)
+    return {name: why for name, why in found.items() if name in metrics}
 
 
 def for_all_timings(findings: Iterable[Finding], names: Collection[str]) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Literal
@@ -78,3 +79,15 @@ class Finding:
         if self.expected and self.status is not Status.PASS:
             text += f" (expected {self.expected})"
         return f"{text}; {self.remedy}" if self.remedy and self.status is Status.FAIL else text
+
+
+def forbidden(findings: Iterable[Finding], metrics: Iterable[str], run: str) -> dict[str, str]:
+    """The metrics that a run's findings forbid to judge, each with the last finding that does.
+
+    A finding about all metrics is one about ``metrics``; another one names its own, whatever they are.
+    """
+    every, found = tuple(metrics), dict[str, str]()
+    for finding in findings:
+        if finding.invalidates:
+            found |= dict.fromkeys(every if finding.metrics is None else finding.metrics, f"{finding} (run {run})")
+    return found

@@ -18,7 +18,7 @@ from pytest_llmperf.load.capture import End, Progress
 from pytest_llmperf.load.raw_file import RAW_LIMIT
 from pytest_llmperf.model.case import Case
 from pytest_llmperf.model.counters import Counters
-from pytest_llmperf.model.finding import Finding
+from pytest_llmperf.model.finding import Finding, forbidden
 from pytest_llmperf.model.gate import Gate
 from pytest_llmperf.model.prefix_hits import PrefixHits
 from pytest_llmperf.model.records import Records
@@ -46,12 +46,7 @@ class Trial:
     @property
     def invalid(self) -> dict[str, str]:
         """The metrics that this run's findings forbid to judge, each with the finding that does."""
-        found: dict[str, str] = {}
-        for finding in self.run.findings:
-            if finding.invalidates:
-                names = self.values.keys() if finding.metrics is None else finding.metrics
-                found |= dict.fromkeys(names, f"{finding} (run {self.run.id})")
-        return found
+        return forbidden(self.run.findings, self.values, self.run.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
