@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from tests.projects import Outcome, Project
@@ -70,3 +72,16 @@ def test_healthy_cases_share_their_start_and_need_no_other(recorded: Project) ->
     outcome = recorded.run("suites")
     assert outcome.code == 0, outcome.text
     assert starts(recorded) == ["good"]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_red_whose_confirmation_is_interrupted_is_told(recorded: Project, stop: signal.Signals) -> None:
+    with recorded.started("suites", "--llmperf-engine", "slow", "-x") as process:
+        recorded.wait_for(".llmperf/runs/*-good-short-confirmation-*")
+        process.send_signal(stop)
+        outcome = recorded.outcome(process)
+    assert outcome.code == 2, outcome.text
+    (verdict,) = outcome.cases["good/short"]["verdicts"]
+    assert verdict["word"] == "REGRESSED"
+    assert "unconfirmed: the session ended before a fresh start" in outcome.text
+    assert recorded.left_behind() == []

@@ -61,6 +61,32 @@ def test_some_requests_may_fail_where_the_suite_says_so(project: Project, allowe
     assert case["failures"]["word"] == "PASSED"
 
 
+def test_too_few_requests_to_exclude_the_limit_count_where_inconclusive_does(project: Project) -> None:
+    project.write(SUITE + "failed_requests: {}\n")
+    outcome = project.run("suites", "-v")
+    assert outcome.code == 0, outcome.text
+    assert "good/short::throughput INCONCLUSIVE" in outcome.text
+    assert "failed requests INCONCLUSIVE" in outcome.text
+    assert project.run("suites", "--llmperf-fail-on=inconclusive").code == 1
+
+
+def test_a_quarantine_does_not_stand_for_a_baseline(project: Project) -> None:
+    stored = HEAD + "gates:\n  output_throughput: {margin: 60%, cv: 10%}\n"
+    project.write(stored + quarantine("2999-12-24"))
+    outcome = project.run("suites", "-v")
+    assert outcome.code == 1, outcome.text
+    assert "good/short::throughput NO BASELINE" in outcome.text
+
+
+def test_a_red_is_not_hidden_behind_a_worse_word_that_does_not_count(project: Project) -> None:
+    one_token = SUITE.replace("output_tokens: 16", "output_tokens: 1").replace("gap_s: 0.02}", "first_token_s: 0.2}")
+    project.write(one_token.replace("output_throughput: {reference: good", "mean_tpot_ms: {reference: good"))
+    outcome = project.run(*SLOW, "--llmperf-fail-on=regressed")
+    words = {verdict["metric"]: verdict["word"] for verdict in outcome.cases["good/short"]["verdicts"]}
+    assert words == {"mean_tpot_ms": "INVALID", "mean_e2el_ms": "REGRESSED"}
+    assert outcome.code == 1, outcome.text
+
+
 def test_more_failed_requests_than_may_fail_the_case(project: Project) -> None:
     project.write(failing(24) + "failed_requests: {allowed: 2%, limit: 20%}\n")
     outcome = project.run("suites", "--llmperf-engine", "broken", "-v")

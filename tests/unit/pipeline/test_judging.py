@@ -118,10 +118,24 @@ def test_a_fresh_start_that_breaks_fails_its_own_case_alone(tmp_path: Path) -> N
     second = within(tmp_path, 50, servers=servers)
     broken, confirmed = settle([first.begin(), second.begin()])
     assert "the engine's process ended" in broken.failure
+    assert "seen before a fresh start: output_throughput -49" in broken.failure
     assert broken.verdicts == ()
     assert len(first.discarded) == 1
     assert confirmed.verdicts[0].word is Word.REGRESSED
     assert confirmed.verdicts[0].confirmation is not None
+
+
+def test_a_disk_that_is_full_in_the_confirmation_takes_nothing_of_what_was_seen(tmp_path: Path) -> None:
+    def full(task: Task, server: Server) -> Mapping[str, float]:
+        if task.role == "confirmation":
+            raise OSError(28, "No space left on device")
+        return script_of(steady(50))(task, server)
+
+    bench = Bench(tmp_path, case(tmp_path, gate(THROUGHPUT, 0.2, reference="old")), full)
+    (verdict,) = bench.judge().verdicts
+    assert verdict.word is Word.REGRESSED
+    assert "unconfirmed: the run after a fresh start broke: [Errno 28] No space left" in verdict.cause
+    assert verdict.change == pytest.approx(-0.5, abs=0.05)
 
 
 def test_a_red_that_waits_says_so_when_the_session_ends(tmp_path: Path) -> None:
@@ -406,3 +420,16 @@ def test_a_gate_without_a_calibration_says_so(tmp_path: Path) -> None:
     stored(tmp_path, 100, accept="missing").judge()
     assert stored(tmp_path, 100).judge().verdicts[0].calibrated is False
     assert within(tmp_path, 100).judge().verdicts[0].calibrated is None
+
+
+def test_runs_that_a_comparison_of_arms_made_are_all_judged_against_the_baseline(tmp_path: Path) -> None:
+    stored(tmp_path, 100, accept="missing").judge()
+    gates = gate(THROUGHPUT, 0.2, cv=0.02), gate("mean_e2el_ms", 0.2, reference="old")
+
+    def script(task: Task, server: Server) -> Mapping[str, float]:
+        return {**script_of(steady())(task, server), "mean_e2el_ms": 10 * WOBBLE[task.order % 5]}
+
+    bench = Bench(tmp_path, case(tmp_path, *gates), script)
+    verdicts = bench.judge().verdicts
+    assert [(verdict.word, verdict.runs) for verdict in verdicts] == [(Word.PASSED, 4)] * 2
+    assert bench.roles().count("candidate") == 4
